@@ -1,0 +1,38 @@
+//! The vocabulary and the ledger of dpmem.
+//!
+//! Everything here is pure: no C, no Python, no clock, no I/O. Callers pass times as opaque *ticks* and stacks as
+//! opaque [`RawFrame`]s together with a function that resolves a frame the first time it is seen.
+//!
+//! Limits, stated first: at most [`MAX_DEVICES`] devices and [`MAX_SITES`] sites are told apart; what comes beyond is
+//! counted in full but shares one site (`other stacks`). Memory grows with sites and live blocks, never with events.
+//!
+//! The walk of one allocation: [`Ledger::site`] interns its stack, [`Ledger::allocated`] adds it to its row, to the
+//! [`PeakClock`], to its site and to the [`BlockMap`]; [`Ledger::freeing`] takes it out again.
+
+mod append;
+mod blocks;
+mod history;
+mod kind;
+mod ledger;
+mod library;
+mod peak;
+mod region;
+mod rows;
+mod site;
+mod snapshot;
+mod stack;
+mod sync;
+mod transfer;
+
+pub use blocks::{Block, BlockMap};
+pub use history::{History, HistorySample};
+pub use kind::{DeviceId, Direction, Kind, MAX_DEVICES};
+pub use ledger::{Allocation, Ledger};
+pub use library::LibraryPaths;
+pub use peak::{PeakClock, PeakReading, Tick};
+pub use region::{Region, RegionTable};
+pub use rows::{Row, RowReading};
+pub use site::{Composition, MAX_SITES, SiteCache, SiteId, SiteKey};
+pub use snapshot::{LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, TransferSnapshot};
+pub use stack::{Frame, Origin, RawFrame, Stack, StackId};
+pub use transfer::TransferId;

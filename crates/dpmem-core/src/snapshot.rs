@@ -1,0 +1,123 @@
+//! What a ledger says at one moment, as plain data for reports.
+
+use std::sync::Arc;
+
+use crate::history::HistorySample;
+use crate::kind::{DeviceId, Direction, Kind};
+use crate::rows::RowReading;
+use crate::site::SiteId;
+use crate::stack::{Frame, Origin};
+
+/// One device and kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowSnapshot {
+    /// The device.
+    pub device: DeviceId,
+    /// The kind.
+    pub kind: Kind,
+    /// Its counters.
+    pub reading: RowReading,
+}
+
+/// One site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteSnapshot {
+    /// Its number.
+    pub id: SiteId,
+    /// Kind of its blocks.
+    pub kind: Kind,
+    /// Device of its blocks.
+    pub device: DeviceId,
+    /// Its stack, innermost frame first; empty if there is none.
+    pub frames: Arc<[Frame]>,
+    /// Why there is no stack, if there is none.
+    pub origin: Option<Origin>,
+    /// Number of allocations.
+    pub alloc_count: u64,
+    /// Bytes of all allocations.
+    pub allocated_bytes: u64,
+    /// Number of frees.
+    pub free_count: u64,
+    /// Allocations that the runtime refused.
+    pub failed_count: u64,
+    /// The most bytes it ever held.
+    pub peak_bytes: u64,
+    /// Bytes it holds.
+    pub live_bytes: u64,
+    /// Blocks it holds.
+    pub live_count: u64,
+    /// Ticks spent in the runtime's own allocate and free calls for its blocks.
+    pub runtime_ticks: u64,
+}
+
+/// The largest sum over all devices and kinds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeakSnapshot {
+    /// Its bytes.
+    pub bytes: u64,
+    /// When it was reached, in ticks since the ledger's origin.
+    pub at_ticks: u64,
+    /// What filled it: site, bytes, blocks. `None` if other threads kept setting new peaks while this was read.
+    pub sites: Option<Vec<(SiteId, u64, u64)>>,
+}
+
+/// Copies of one direction at one stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransferSnapshot {
+    /// The direction.
+    pub direction: Direction,
+    /// The stack, innermost frame first; empty if there is none.
+    pub frames: Arc<[Frame]>,
+    /// Why there is no stack, if there is none.
+    pub origin: Option<Origin>,
+    /// Number of copies.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A block in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveBlock {
+    /// Where it starts.
+    pub address: usize,
+    /// Its size as it was asked for.
+    pub bytes: u64,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its device.
+    pub device: DeviceId,
+    /// The site that allocated it.
+    pub site: SiteId,
+    /// Place of its allocation among all allocations.
+    pub sequence: u64,
+}
+
+/// Everything at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Rows with at least one event.
+    pub rows: Vec<RowSnapshot>,
+    /// The peak and what filled it.
+    pub peak: PeakSnapshot,
+    /// Bytes in use over all devices and kinds.
+    pub current_bytes: u64,
+    /// Sites, in the order they were first seen.
+    pub sites: Vec<SiteSnapshot>,
+    /// Copies.
+    pub transfers: Vec<TransferSnapshot>,
+    /// Blocks in use.
+    pub live: Vec<LiveBlock>,
+    /// Ticks in one interval of `history`.
+    pub history_interval_ticks: u64,
+    /// Bytes in use over time.
+    pub history: Vec<HistorySample>,
+    /// Events recorded: allocations, refused ones, frees, copies.
+    pub events: u64,
+    /// Allocations and copies of threads that run no Python.
+    pub unattributed_events: u64,
+    /// Frees of blocks the ledger didn't know.
+    pub unknown_frees: u64,
+    /// Blocks whose free was never seen: their address was handed out again.
+    pub missed_frees: u64,
+}

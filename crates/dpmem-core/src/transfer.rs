@@ -1,0 +1,107 @@
+//! Copies between host and device, by direction and stack.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::append::AppendTable;
+use crate::kind::Direction;
+use crate::stack::{Origin, StackId};
+use crate::sync::lock_std;
+
+/// A direction and a stack, as an index into the ledger's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TransferId(u32);
+
+/// The counters of one direction at one stack.
+pub(crate) struct Transfer {
+    pub(crate) direction: Direction,
+    pub(crate) stack: StackId,
+    count: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Transfer {
+    fn new(direction: Direction, stack: StackId) -> Self {
+        Transfer { direction, stack, count: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn add(&self, bytes: u64) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reading(&self) -> (u64, u64) {
+        (self.count.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+}
+
+/// All of them; the first three are the overflow of each direction.
+pub(crate) struct TransferTable {
+    transfers: AppendTable<Transfer>,
+    by_key: Mutex<HashMap<(Direction, StackId), TransferId, FxBuildHasher>>,
+    overflow: [Transfer; 3],
+}
+
+impl TransferTable {
+    pub(crate) fn new(capacity: usize) -> Self {
+        let rest = |direction| Transfer::new(direction, StackId::origin(Origin::OtherStacks));
+        TransferTable {
+            transfers: AppendTable::new(capacity),
+            by_key: Mutex::new(FxHashMap::default()),
+            overflow: [
+                rest(Direction::HostToDevice),
+                rest(Direction::DeviceToHost),
+                rest(Direction::DeviceToDevice),
+            ],
+        }
+    }
+
+    pub(crate) fn intern(&self, direction: Direction, stack: StackId) -> TransferId {
+        let mut known = lock_std(&self.by_key);
+        if let Some(&id) = known.get(&(direction, stack)) {
+            return id;
+        }
+        match self.transfers.push(Transfer::new(direction, stack)) {
+            Ok(index) => {
+                let id = TransferId(index as u32);
+                known.insert((direction, stack), id);
+                id
+            }
+            Err(_) => TransferId(u32::MAX - direction as u32),
+        }
+    }
+
+    pub(crate) fn get(&self, id: TransferId) -> &Transfer {
+        self.transfers.get(id.0 as usize).unwrap_or_else(|| {
+            let direction = (u32::MAX - id.0) as usize;
+            &self.overflow[direction.min(self.overflow.len() - 1)]
+        })
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Transfer> {
+        let used = |transfer: &&Transfer| transfer.reading().0 > 0;
+        self.transfers.iter().map(|(_, transfer)| transfer).chain(&self.overflow).filter(used)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_table_keeps_directions_apart() {
+        let table = TransferTable::new(1);
+        let stack = StackId::origin(Origin::RuntimeThread);
+        let first = table.intern(Direction::HostToDevice, stack);
+        let back = table.intern(Direction::DeviceToHost, stack);
+        table.get(first).add(3);
+        table.get(back).add(4);
+        table.get(back).add(4);
+        let mut seen: Vec<_> = table.iter().map(|t| (t.direction, t.reading())).collect();
+        seen.sort();
+        assert_eq!(seen, [(Direction::HostToDevice, (1, 3)), (Direction::DeviceToHost, (2, 8))]);
+    }
+}

@@ -1,0 +1,54 @@
+//! The part of the Unified Runtime's C ABI that dpmem touches, written by hand from the public specification (1.0).
+//!
+//! Handles are opaque addresses. Flags and enumerations are plain integers, because a newer runtime may pass values
+//! that this file doesn't know.
+
+use std::ffi::c_void;
+
+/// Any of the runtime's object handles.
+pub(crate) type Handle = *mut c_void;
+/// A pointer to memory of the program.
+pub(crate) type Pointer = *mut c_void;
+/// `ur_result_t`.
+pub(crate) type UrResult = i32;
+/// What stands between an asynchronous call's own arguments and its end: count, list, and place for its event.
+pub(crate) type WaitList = *const Handle;
+
+/// `UR_RESULT_SUCCESS`.
+pub(crate) const SUCCESS: UrResult = 0;
+/// `UR_RESULT_ERROR_INVALID_VALUE`, which a probing stub answers.
+pub(crate) const INVALID_VALUE: UrResult = 4;
+
+/// `UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER`: the buffer takes its data from the host.
+pub(crate) const MEM_FLAGS_FROM_HOST: u32 = 1 << 3 | 1 << 5;
+
+/// `UR_USM_ALLOC_INFO_TYPE` and the values it answers.
+pub(crate) const USM_ALLOC_INFO_TYPE: u32 = 0;
+pub(crate) const USM_TYPE_HOST: u32 = 1;
+pub(crate) const USM_TYPE_DEVICE: u32 = 2;
+pub(crate) const USM_TYPE_SHARED: u32 = 3;
+
+/// `UR_CONTEXT_INFO_NUM_DEVICES`, `UR_CONTEXT_INFO_DEVICES`.
+pub(crate) const CONTEXT_INFO_NUM_DEVICES: u32 = 0;
+pub(crate) const CONTEXT_INFO_DEVICES: u32 = 1;
+/// `UR_QUEUE_INFO_CONTEXT`, `UR_QUEUE_INFO_DEVICE`.
+pub(crate) const QUEUE_INFO_CONTEXT: u32 = 0;
+pub(crate) const QUEUE_INFO_DEVICE: u32 = 1;
+/// `UR_DEVICE_INFO_PARENT_DEVICE`.
+pub(crate) const DEVICE_INFO_PARENT_DEVICE: u32 = 75;
+
+/// `ur_rect_offset_t` and `ur_rect_region_t`: three sizes, passed by value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Rect {
+    pub(crate) width: u64,
+    pub(crate) height: u64,
+    pub(crate) depth: u64,
+}
+
+impl Rect {
+    /// Bytes of a region of this size.
+    pub(crate) fn bytes(self) -> u64 {
+        self.width.saturating_mul(self.height).saturating_mul(self.depth)
+    }
+}

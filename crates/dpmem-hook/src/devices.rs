@@ -1,0 +1,308 @@
+//! The runtime's device handles, and the small numbers that the ledger has for them.
+//!
+//! A sub-device's memory is its root device's, so it gets the root's number. The names that people use (`opencl:cpu:0`)
+//! are dpctl's business: Python reads a property of each dpctl device while [`observe_device`] listens which handle the
+//! runtime is asked about, and so names the handle, whatever order either side lists its devices in.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use dpmem_core::{DeviceId, Kind, MAX_DEVICES};
+
+use crate::abi::{self, Handle, Pointer, SUCCESS};
+use crate::functions::original;
+
+const HANDLES: usize = 256;
+
+/// Handles, the number of each, and the name of each number.
+pub struct DeviceTable {
+    handles: [AtomicUsize; HANDLES],
+    numbers: [AtomicU8; HANDLES],
+    adding: Mutex<Names>,
+}
+
+struct Names {
+    handles: usize,
+    /// The name of each number; number 0 stays without.
+    names: Vec<Option<String>>,
+}
+
+static DEVICES: DeviceTable = DeviceTable {
+    handles: [const { AtomicUsize::new(0) }; HANDLES],
+    numbers: [const { AtomicU8::new(0) }; HANDLES],
+    adding: Mutex::new(Names { handles: 0, names: Vec::new() }),
+};
+
+/// The device of each context and queue that has just one, as far as asked for.
+static OWNERS: RwLock<Vec<(usize, DeviceId)>> = RwLock::new(Vec::new());
+
+/// The devices of this process.
+pub fn devices() -> &'static DeviceTable {
+    &DEVICES
+}
+
+impl DeviceTable {
+    /// The number of a device, given out at its first sight.
+    pub(crate) fn number(&self, handle: Handle) -> DeviceId {
+        let handle = handle as usize;
+        if handle == 0 {
+            return DeviceId::NONE;
+        }
+        for (known, number) in self.handles.iter().zip(&self.numbers) {
+            match known.load(Ordering::Acquire) {
+                0 => break,
+                known if known == handle => return DeviceId::new(usize::from(number.load(Ordering::Acquire))),
+                _ => {}
+            }
+        }
+        let root = root_of(handle);
+        let root = if root == handle { None } else { Some(self.number(root as Handle)) };
+        self.add(handle, root)
+    }
+
+    fn add(&self, handle: usize, root: Option<DeviceId>) -> DeviceId {
+        let mut names = self.lock();
+        let known = self.handles.iter().take(names.handles).position(|h| h.load(Ordering::Acquire) == handle);
+        if let Some(index) = known {
+            return DeviceId::new(usize::from(self.numbers[index].load(Ordering::Acquire)));
+        }
+        let number = root.unwrap_or_else(|| {
+            if names.names.is_empty() {
+                names.names.push(None);
+            }
+            let number = DeviceId::new(names.names.len());
+            if number != DeviceId::NONE {
+                names.names.push(None);
+            }
+            number
+        });
+        if names.handles < HANDLES {
+            self.numbers[names.handles].store(number.index() as u8, Ordering::Release);
+            self.handles[names.handles].store(handle, Ordering::Release);
+            names.handles += 1;
+        }
+        number
+    }
+
+    /// Gives the device with that handle a name.
+    pub fn name(&self, handle: usize, name: &str) -> DeviceId {
+        let number = self.number(handle as Handle);
+        if let Some(known) = self.lock().names.get_mut(number.index()) {
+            *known = Some(name.to_string());
+        }
+        number
+    }
+
+    /// The name of a device, if it has been given one.
+    pub fn name_of(&self, device: DeviceId) -> Option<String> {
+        self.lock().names.get(device.index()).cloned().flatten()
+    }
+
+    /// Whether a device has been seen that has no name yet.
+    pub fn has_unnamed(&self) -> bool {
+        self.lock().names.iter().skip(1).any(Option::is_none)
+    }
+
+    /// The device of that name.
+    pub fn named(&self, name: &str) -> Option<DeviceId> {
+        let names = self.lock();
+        names.names.iter().position(|known| known.as_deref() == Some(name)).map(DeviceId::new)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Names> {
+        self.adding.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const _: () = assert!(MAX_DEVICES <= u8::MAX as usize);
+
+fn root_of(handle: usize) -> usize {
+    let Some(info) = original::device_info() else { return handle };
+    let mut root = handle;
+    // Sub-devices may be partitioned again, though seldom; a runtime that answers in circles must not hold us.
+    for _ in 0..8 {
+        let mut parent = 0usize;
+        // SAFETY: the runtime handed this device handle out and it is in use by the call being recorded; the answer is
+        // one handle, for which there is room.
+        let result = unsafe {
+            info(
+                root as Handle,
+                abi::DEVICE_INFO_PARENT_DEVICE,
+                size_of::<usize>(),
+                (&raw mut parent).cast(),
+                std::ptr::null_mut(),
+            )
+        };
+        if result != SUCCESS || parent == 0 {
+            break;
+        }
+        root = parent;
+    }
+    root
+}
+
+/// The device of a context, if it has just one.
+pub(crate) fn of_context(context: Handle) -> DeviceId {
+    owner(context as usize, || context_device(context))
+}
+
+/// The device of a queue.
+pub(crate) fn of_queue(queue: Handle) -> DeviceId {
+    owner(queue as usize, || {
+        ask_queue(queue, abi::QUEUE_INFO_DEVICE).map_or(DeviceId::NONE, |device| DEVICES.number(device))
+    })
+}
+
+/// A handle that a queue answers.
+fn ask_queue(queue: Handle, property: u32) -> Option<Handle> {
+    let info = original::queue_info()?;
+    let mut answer: Handle = std::ptr::null_mut();
+    // SAFETY: the queue is in use by the call being recorded; the answer is one handle, for which there is room.
+    let result =
+        unsafe { info(queue, property, size_of::<Handle>(), (&raw mut answer).cast(), std::ptr::null_mut()) };
+    (result == SUCCESS && !answer.is_null()).then_some(answer)
+}
+
+/// The kind of memory an address points to, as the runtime tells it; `None` for memory that is no USM.
+pub(crate) fn kind_of(address: Pointer, queue: Handle) -> Option<Kind> {
+    if queue.is_null() {
+        return None;
+    }
+    let (context, info) = (ask_queue(queue, abi::QUEUE_INFO_CONTEXT)?, original::usm_alloc_info()?);
+    let mut kind = 0u32;
+    let into = (&raw mut kind).cast();
+    // SAFETY: the context belongs to a queue in use by the call being recorded; any address may be asked about, and the
+    // answer is one 32-bit number.
+    let result =
+        unsafe { info(context, address, abi::USM_ALLOC_INFO_TYPE, size_of::<u32>(), into, std::ptr::null_mut()) };
+    match kind {
+        _ if result != SUCCESS => None,
+        abi::USM_TYPE_HOST => Some(Kind::Host),
+        abi::USM_TYPE_DEVICE => Some(Kind::Device),
+        abi::USM_TYPE_SHARED => Some(Kind::Shared),
+        _ => None,
+    }
+}
+
+/// A context or queue was created, so its device is known without asking.
+pub(crate) fn created(owner: usize, devices: &[Handle]) {
+    let device = match devices {
+        [one] => DEVICES.number(*one),
+        _ => DeviceId::NONE,
+    };
+    forget(owner);
+    OWNERS.write().unwrap_or_else(PoisonError::into_inner).push((owner, device));
+}
+
+/// A context or queue was released; its handle may come to mean another.
+pub(crate) fn forget(owner: usize) {
+    let known = |owners: &[(usize, DeviceId)]| owners.iter().any(|&(o, _)| o == owner);
+    if known(&OWNERS.read().unwrap_or_else(PoisonError::into_inner)) {
+        OWNERS.write().unwrap_or_else(PoisonError::into_inner).retain(|&(o, _)| o != owner);
+    }
+}
+
+/// Recording begins: what was released in the meantime is not known.
+pub(crate) fn forget_all() {
+    OWNERS.write().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
+fn owner(handle: usize, ask: impl FnOnce() -> DeviceId) -> DeviceId {
+    let known = {
+        let owners = OWNERS.read().unwrap_or_else(PoisonError::into_inner);
+        owners.iter().find(|&&(owner, _)| owner == handle).map(|&(_, device)| device)
+    };
+    known.unwrap_or_else(|| {
+        let device = ask();
+        OWNERS.write().unwrap_or_else(PoisonError::into_inner).push((handle, device));
+        device
+    })
+}
+
+fn context_device(context: Handle) -> DeviceId {
+    let Some(info) = original::context_info() else { return DeviceId::NONE };
+    let mut count = 0u32;
+    // SAFETY: the context is in use by the call being recorded; the answer is one 32-bit number.
+    let counted = unsafe {
+        let into = (&raw mut count).cast();
+        info(context, abi::CONTEXT_INFO_NUM_DEVICES, size_of::<u32>(), into, std::ptr::null_mut())
+    };
+    if counted != SUCCESS || count != 1 {
+        return DeviceId::NONE;
+    }
+    let mut device = 0usize;
+    // SAFETY: as above; the context has said that the answer is one handle.
+    let found = unsafe {
+        let into = (&raw mut device).cast();
+        info(context, abi::CONTEXT_INFO_DEVICES, size_of::<usize>(), into, std::ptr::null_mut())
+    };
+    if found == SUCCESS { DEVICES.number(device as Handle) } else { DeviceId::NONE }
+}
+
+static LISTENERS: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// The first device the runtime was asked about while this thread listened.
+    static HEARD: Cell<Option<usize>> = const { Cell::new(None) };
+    static LISTENING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The handle of the first device that the runtime is asked about on this thread during `ask`; 0 if it is asked about
+/// none.
+pub fn observe_device<T>(ask: impl FnOnce() -> T) -> (T, usize) {
+    LISTENERS.store(true, Ordering::SeqCst);
+    HEARD.set(None);
+    LISTENING.set(true);
+    let answer = ask();
+    LISTENING.set(false);
+    (answer, HEARD.take().unwrap_or(0))
+}
+
+/// The runtime is being asked about a device.
+pub(crate) fn asked_about(device: Handle) {
+    if LISTENERS.load(Ordering::Relaxed) && LISTENING.get() && HEARD.get().is_none() {
+        HEARD.set(Some(device as usize));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_get_numbers_and_names() {
+        let table = devices();
+        let first = table.name(0x1000, "opencl:cpu:0");
+        let second = table.number(0x2000 as Handle);
+        assert_ne!(first, second);
+        assert_eq!(table.number(0x1000 as Handle), first);
+        assert_eq!(table.named("opencl:cpu:0"), Some(first));
+        assert_eq!(table.name_of(second), None);
+        assert_eq!(table.number(std::ptr::null_mut()), DeviceId::NONE);
+        assert_eq!(table.name_of(DeviceId::NONE), None);
+    }
+
+    #[test]
+    fn a_context_of_several_devices_has_no_one_device() {
+        let handles = [0x11_000 as Handle, 0x12_000 as Handle];
+        created(0xc0, &handles);
+        created(0xc1, &handles[..1]);
+        assert_eq!(of_context(0xc0 as Handle), DeviceId::NONE);
+        assert_eq!(of_context(0xc1 as Handle), devices().number(handles[0]));
+        forget(0xc1);
+        assert_eq!(of_context(0xc1 as Handle), DeviceId::NONE, "nobody is left to ask");
+    }
+
+    #[test]
+    fn only_the_listening_thread_hears() {
+        let (_, heard) = observe_device(|| {
+            std::thread::scope(|scope| scope.spawn(|| asked_about(0x99 as Handle)).join()).expect("no panic");
+            asked_about(0x77 as Handle);
+            asked_about(0x88 as Handle);
+        });
+        assert_eq!(heard, 0x77);
+        asked_about(0x55 as Handle);
+        assert_eq!(observe_device(|| ()).1, 0);
+    }
+}

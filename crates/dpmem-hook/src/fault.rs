@@ -1,0 +1,91 @@
+//! What happens when dpmem itself fails: recording stops, the reason is kept for the report, the program runs on.
+
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, Once};
+
+use crate::recorder;
+
+/// A fault that tests can order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A panic while an event is entered.
+    Panic,
+}
+
+static FAULTS: AtomicU64 = AtomicU64::new(0);
+static REASON: Mutex<Option<String>> = Mutex::new(None);
+/// Events until an ordered fault happens; 0 for none.
+static ORDERED: AtomicUsize = AtomicUsize::new(0);
+static ORDERS: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static RECORDING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Runs our own part of a shim. A panic in it ends the recording and goes no further; so does an attempt to enter it
+/// again from inside.
+pub(crate) fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
+    if RECORDING.replace(true) {
+        FAULTS.fetch_add(1, Relaxed);
+        return None;
+    }
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        if ORDERS.load(Relaxed) {
+            fail_if_ordered();
+        }
+        work()
+    }));
+    RECORDING.set(false);
+    result.map_err(|_| recorder::give_up()).ok()
+}
+
+#[cold]
+fn fail_if_ordered() {
+    if ORDERED.load(Relaxed) > 0 && ORDERED.fetch_sub(1, Relaxed) == 1 {
+        ORDERS.store(false, Relaxed);
+        panic!("a fault that a test ordered");
+    }
+}
+
+/// Makes the `after`-th event from now (from 1) fail inside dpmem.
+pub fn inject(fault: Fault, after: usize) {
+    let Fault::Panic = fault;
+    ORDERED.store(after, Relaxed);
+    ORDERS.store(after > 0, Relaxed);
+}
+
+/// How many times our own part of a shim failed, and the first reason.
+pub(crate) fn faults() -> (u64, Option<String>) {
+    let reason = REASON.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    (FAULTS.load(Relaxed), reason)
+}
+
+/// Forgets earlier faults.
+pub(crate) fn reset() {
+    FAULTS.store(0, Relaxed);
+    *REASON.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+}
+
+/// Keeps a panic inside a shim from printing; it is told once in the report instead. Others print as ever.
+pub(crate) fn quiet_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if RECORDING.get() {
+                keep(info);
+            } else {
+                usual(info);
+            }
+        }));
+    });
+}
+
+fn keep(info: &PanicHookInfo<'_>) {
+    FAULTS.fetch_add(1, Relaxed);
+    let text = info.payload_as_str().unwrap_or("no message");
+    let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
+    let mut reason = REASON.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    reason.get_or_insert_with(|| format!("{text}{place}"));
+}

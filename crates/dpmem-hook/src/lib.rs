@@ -1,0 +1,44 @@
+//! The interposer: sees every USM call of the process it is loaded into.
+//!
+//! Limits, stated first:
+//! * Linux on x86-64, CPython with a GIL.
+//! * Memory that the runtime hands out by other means than USM (buffers, images, virtual memory) is not counted; copies
+//!   through buffers are.
+//! * Calls that were made before [`start`] are known only as far as the caller names their blocks ([`adopt`]).
+//!
+//! The runtime calls its adapters through a table of function pointers. [`locate`](mod@locate) finds the slots of the
+//! functions in [`functions`], [`install`] swaps each for a shim ([`shims`]) and proves that the shims see what the
+//! program does, [`trigger`] brings all of that in at the program's first USM call and no earlier, and [`recorder`]
+//! enters what the shims see in a ledger. Whatever goes wrong in here, the program's own call goes through unchanged.
+//!
+//! Threads: every function may be called from any thread. On the hook path nothing takes the GIL, prints, reads the
+//! environment or waits without a bound, and no lock is held across the runtime's own call.
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!("dpmem-hook knows the x86-64 Linux ABI only");
+
+mod abi;
+mod clock;
+mod devices;
+mod elf;
+mod error;
+mod fault;
+mod fork;
+pub mod frames;
+mod functions;
+mod install;
+mod locate;
+mod memory;
+mod recorder;
+mod reference;
+mod shims;
+mod stubs;
+mod trigger;
+
+pub use clock::{Clock, ticks};
+pub use devices::{DeviceTable, devices, observe_device};
+pub use error::Error;
+pub use fault::{Fault, inject};
+pub use install::{Phase, Status, arm, prove, runtime_is_up, start_now, status, stop};
+pub use recorder::{Recording, adopt, recording, set_libraries, set_stack_depth};
+pub use reference::{ReferenceEvent, mark_begin, reference_events, reference_start, write_mark};

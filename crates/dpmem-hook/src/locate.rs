@@ -1,0 +1,283 @@
+//! Finds the slots of the runtime's functions in its dispatch table.
+//!
+//! The table is an object on the heap that a library's writable data points to: a run of pointers to code, 200 and
+//! more. While the search lasts, every slot of every such run holds a stub that passes calls on, so that a call tells
+//! which slot it went through. Two ways to make the calls:
+//!
+//! * **by symbols**: the runtime's entry points are called with a sentinel that the stub answers itself; nothing of the
+//!   runtime runs. It needs the entry points' addresses, which a library exports or keeps in `.symtab`.
+//! * **by watching**: dpctl allocates, copies and frees a block of an unlikely size, and the stubs tell who was handed
+//!   that size or that block. It needs no symbols at all, but it does real work, and finds the essential functions
+//!   only.
+
+
+use crate::elf::{self, Library};
+use crate::error::Error;
+use crate::functions::Function;
+use crate::memory::{Mapping, mappings, replace_pointer};
+use crate::stubs;
+
+/// Fewer pointers than this are no dispatch table.
+const TABLE_MIN: usize = 100;
+/// No table is longer than this many words.
+const TABLE_MAX: usize = 1024;
+
+/// A function and the address of its slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    pub(crate) function: Function,
+    pub(crate) address: usize,
+}
+
+/// How slots can be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    Symbols,
+    Watching,
+}
+
+impl Route {
+    pub(crate) const ALL: [Route; 2] = [Route::Symbols, Route::Watching];
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub(crate) struct Located {
+    pub(crate) slots: Vec<Slot>,
+    /// In words, for the report.
+    pub(crate) mechanism: String,
+}
+
+/// Whether the runtime has filled its dispatch table, that is: whether SYCL is up.
+pub(crate) fn runtime_is_up() -> bool {
+    let maps = mappings();
+    hosts().iter().any(|library| !tables(library, &maps).is_empty())
+}
+
+/// Searches one way.
+pub(crate) fn locate(route: Route) -> Result<Located, Error> {
+    let libraries = hosts();
+    let library = libraries.first().ok_or(Error::NoRuntime)?;
+    let maps = mappings();
+    let mut slots: Vec<usize> = libraries.iter().flat_map(|library| tables(library, &maps)).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    slots.truncate(stubs::COUNT);
+    if slots.is_empty() {
+        return Err(Error::NoTable { module: library.name().to_string(), expected: TABLE_MIN });
+    }
+    let (module, found) = match route {
+        Route::Symbols => by_symbols(&libraries, &slots, &maps),
+        Route::Watching => (library.name().to_string(), by_watching(&slots, &maps)),
+    };
+    if let Some(missing) = Function::ESSENTIAL.into_iter().find(|&f| !found.iter().any(|s| s.function == f)) {
+        return Err(Error::NoSlot { module, function: missing.name() });
+    }
+    let way = match route {
+        Route::Symbols => "found by symbols",
+        Route::Watching => "found by watching calls; copies through buffers are not seen",
+    };
+    Ok(Located { slots: found, mechanism: format!("Unified Runtime dispatch table of {module} ({way})") })
+}
+
+/// The libraries that can hold the table: the loader where there is one, then SYCL itself.
+fn hosts() -> Vec<Library> {
+    let mut hosts: Vec<_> = elf::libraries()
+        .into_iter()
+        .filter(|l| l.name().starts_with("libur_loader.so") || l.name().starts_with("libsycl.so"))
+        .collect();
+    hosts.sort_by_key(|library| !library.name().starts_with("libur_loader.so"));
+    hosts
+}
+
+/// The slots of all runs of code pointers that `library`'s data points to.
+fn tables(library: &Library, maps: &[Mapping]) -> Vec<usize> {
+    let of_runtime = |m: &&Mapping| m.executable && (m.name.starts_with("libsycl") || m.name.starts_with("libur_"));
+    let code: Vec<(usize, usize)> = maps.iter().filter(of_runtime).map(|m| (m.start, m.end)).collect();
+    let is_code = |word: usize| code.iter().any(|&(start, end)| (start..end).contains(&word));
+    let heap_end = |address: usize| {
+        maps.iter().find(|m| m.readable && m.writable && m.contains(address)).map(|m| m.end)
+    };
+    let mut found = Vec::new();
+    let mut seen = Vec::new();
+    for &(start, end) in &library.data {
+        for word in words(start, end, maps) {
+            let outside = !library.data.iter().any(|&(s, e)| (s..e).contains(&word));
+            if word % 8 != 0 || !outside || seen.contains(&word) {
+                continue;
+            }
+            let Some(end) = heap_end(word) else { continue };
+            seen.push(word);
+            found.extend(longest_run(word, end.min(word + TABLE_MAX * 8), maps, &is_code));
+        }
+    }
+    found
+}
+
+/// The words of a range, as far as it is mapped for reading.
+fn words<'a>(start: usize, end: usize, maps: &'a [Mapping]) -> impl Iterator<Item = usize> + 'a {
+    let aligned = start.next_multiple_of(8)..end & !7;
+    aligned.step_by(8).filter(move |&at| maps.iter().any(|m| m.readable && m.contains(at))).map(|at| {
+        // SAFETY: the word is aligned and lies in a mapping that was readable a moment ago: a library's data segment
+        // or a heap object that a library points to; neither is unmapped while the runtime is in use. Other threads
+        // may write to it, hence the volatile read; any value is harmless.
+        unsafe { std::ptr::read_volatile(at as *const usize) }
+    })
+}
+
+/// The addresses of the code pointers in the longest run of such (and of empty entries between them).
+fn longest_run(start: usize, end: usize, maps: &[Mapping], is_code: &impl Fn(usize) -> bool) -> Vec<usize> {
+    let (mut best, mut run) = (Vec::new(), Vec::new());
+    for (index, word) in words(start, end, maps).enumerate() {
+        if is_code(word) {
+            run.push(start.next_multiple_of(8) + index * 8);
+        } else if word != 0 {
+            if run.len() > best.len() {
+                best = std::mem::take(&mut run);
+            }
+            run.clear();
+        }
+    }
+    let longest = if run.len() > best.len() { run } else { best };
+    if longest.len() >= TABLE_MIN { longest } else { Vec::new() }
+}
+
+/// Stubs in every slot; taken out again when dropped.
+struct Stubbed<'a> {
+    slots: Vec<(usize, usize, usize)>,
+    maps: &'a [Mapping],
+}
+
+impl<'a> Stubbed<'a> {
+    fn new(slots: &[usize], maps: &'a [Mapping]) -> Self {
+        let mut stubbed = Stubbed { slots: Vec::with_capacity(slots.len()), maps };
+        for (index, &slot) in slots.iter().enumerate() {
+            // SAFETY: `tables` found an aligned, mapped word here.
+            let original = unsafe { std::ptr::read_volatile(slot as *const usize) };
+            let stub = stubs::arm(index, original);
+            // SAFETY: as above; whoever calls through the slot reads it as a whole.
+            if unsafe { replace_pointer(slot, original, stub, maps, "probe") } == Ok(true) {
+                stubbed.slots.push((slot, original, stub));
+            }
+        }
+        stubbed
+    }
+}
+
+impl Drop for Stubbed<'_> {
+    fn drop(&mut self) {
+        for &(slot, original, stub) in &self.slots {
+            // SAFETY: `new` put the stub there; the comparison leaves the word alone if somebody has changed it since.
+            let _ = unsafe { replace_pointer(slot, stub, original, self.maps, "probe") };
+        }
+    }
+}
+
+fn by_symbols(libraries: &[Library], slots: &[usize], maps: &[Mapping]) -> (String, Vec<Slot>) {
+    let names: Vec<_> = Function::ALL.iter().map(|f| f.name()).collect();
+    for library in libraries {
+        let mut entries: Vec<_> = names.iter().map(|name| library.exported(name)).collect();
+        if entries.iter().all(Option::is_none) {
+            entries = library.local_functions(&names);
+        }
+        let _stubbed = Stubbed::new(slots, maps);
+        let found: Vec<_> = Function::ALL
+            .iter()
+            .zip(entries)
+            .filter_map(|(&function, entry)| {
+                // SAFETY: the symbol names an entry point of the runtime, and stubs are in its table.
+                let index = unsafe { stubs::probe(entry?) }?;
+                Some(Slot { function, address: slots[index] })
+            })
+            .collect();
+        if !found.is_empty() {
+            return (library.name().to_string(), found);
+        }
+    }
+    let module = libraries.first().map_or_else(String::new, |library| library.name().to_string());
+    (module, Vec::new())
+}
+
+/// dpctl's C interface, as far as the watching route needs it.
+struct Dpctl {
+    library: Library,
+}
+
+
+impl Dpctl {
+    fn find() -> Option<Self> {
+        let named = |l: &Library| l.name().starts_with("libDPCTLSyclInterface.so");
+        elf::libraries().into_iter().find(named).map(|library| Dpctl { library })
+    }
+
+    fn call(&self, function: &str, arguments: [usize; 4]) -> Option<usize> {
+        type Call = unsafe extern "C" fn(usize, usize, usize, usize) -> usize;
+        let address = self.library.exported(function)?;
+        // SAFETY: every function called here takes at most four integers or pointers and returns one or nothing.
+        let call: Call = unsafe { std::mem::transmute(address) };
+        let [a, b, c, d] = arguments;
+        // SAFETY: the callers below pass what dpctl's header declares for the function they name.
+        Some(unsafe { call(a, b, c, d) })
+    }
+
+    /// A queue on the default device.
+    fn queue(&self) -> Option<usize> {
+        let selector = self.call("DPCTLDefaultSelector_Create", [0; 4])?;
+        let device = self.call("DPCTLDevice_CreateFromSelector", [selector, 0, 0, 0])?;
+        self.call("DPCTLDeviceSelector_Delete", [selector, 0, 0, 0]);
+        if device == 0 {
+            return None;
+        }
+        let queue = self.call("DPCTLQueue_CreateForDevice", [device, 0, 0, 0])?;
+        self.call("DPCTLDevice_Delete", [device, 0, 0, 0]);
+        (queue != 0).then_some(queue)
+    }
+}
+
+fn by_watching(slots: &[usize], maps: &[Mapping]) -> Vec<Slot> {
+    /// A size that nobody asks for by chance; a page and a bit, so that it is cheap.
+    const SIZE: usize = 0x15A7;
+    let Some(dpctl) = Dpctl::find() else { return Vec::new() };
+    let Some(queue) = dpctl.queue() else { return Vec::new() };
+    let stubbed = Stubbed::new(slots, maps);
+    let mut found = Vec::new();
+    let mut only = |function: Function, position: usize| {
+        let seen: Vec<_> = stubs::watched(slots.len()).into_iter().filter(|s| s.1 & position != 0).collect();
+        if let [(index, _)] = seen[..] {
+            found.push(Slot { function, address: slots[index] });
+        }
+    };
+    let mut blocks = Vec::new();
+    for (allocate, function, position) in [
+        ("DPCTLmalloc_device", Function::UsmDeviceAlloc, stubs::FIFTH),
+        ("DPCTLmalloc_shared", Function::UsmSharedAlloc, stubs::FIFTH),
+        ("DPCTLmalloc_host", Function::UsmHostAlloc, stubs::FOURTH),
+    ] {
+        stubs::watch(SIZE);
+        blocks.push(dpctl.call(allocate, [SIZE, queue, 0, 0]).unwrap_or(0));
+        only(function, position);
+    }
+    if let [device, shared, host] = blocks[..]
+        && device != 0
+        && host != 0
+    {
+        stubs::watch(SIZE);
+        let event = dpctl.call("DPCTLQueue_Memcpy", [queue, device, host, SIZE]).unwrap_or(0);
+        only(Function::EnqueueMemcpy, stubs::FIFTH);
+        if event != 0 {
+            dpctl.call("DPCTLEvent_Wait", [event, 0, 0, 0]);
+            dpctl.call("DPCTLEvent_Delete", [event, 0, 0, 0]);
+        }
+        stubs::watch(shared);
+        dpctl.call("DPCTLfree_with_queue", [shared, queue, 0, 0]);
+        only(Function::UsmFree, stubs::SECOND);
+        stubs::watch(0);
+        dpctl.call("DPCTLfree_with_queue", [device, queue, 0, 0]);
+        dpctl.call("DPCTLfree_with_queue", [host, queue, 0, 0]);
+    }
+    stubs::watch(0);
+    drop(stubbed);
+    dpctl.call("DPCTLQueue_Delete", [queue, 0, 0, 0]);
+    found
+}
+

@@ -1,0 +1,278 @@
+//! The functions that stand in the runtime's dispatch table while dpmem is in.
+//!
+//! Each goes through one of the boundary functions at the end, which forward the call exactly once, unchanged, whatever
+//! happens on our side, and let no panic out. An allocation is entered after it succeeded, a free before it is
+//! forwarded.
+//!
+//! # Safety of every shim
+//! A shim is reached only through the slot of the function it is named after, so its arguments are what that function's
+//! specification says, and calling the original with those same arguments is exactly the call the program made. The
+//! original is known before the shim gets into the slot ([`crate::install`]).
+
+use dpmem_core::{Direction, Kind};
+
+use crate::abi::{Handle, INVALID_VALUE, MEM_FLAGS_FROM_HOST, Pointer, Rect, SUCCESS, UrResult, WaitList};
+use crate::devices;
+use crate::clock::ticks;
+use crate::functions::original;
+use crate::recorder::{Entered, Out, Place, Recording};
+
+/// Calls the original with the shim's own arguments.
+macro_rules! forward {
+    ($name:ident($($argument:expr),*)) => {
+        || match original::$name() {
+            // SAFETY: see the head of this file.
+            Some(original) => unsafe { original($($argument),*) },
+            None => INVALID_VALUE,
+        }
+    };
+}
+
+pub(crate) unsafe extern "C" fn usm_host_alloc(
+    context: Handle, descriptor: Pointer, pool: Handle, bytes: usize, out: Out,
+) -> UrResult {
+    let call = forward!(usm_host_alloc(context, descriptor, pool, bytes, out));
+    allocation(call, Kind::Host, Place::Context(context), bytes, out)
+}
+
+pub(crate) unsafe extern "C" fn usm_device_alloc(
+    context: Handle, device: Handle, descriptor: Pointer, pool: Handle, bytes: usize, out: Out,
+) -> UrResult {
+    let call = forward!(usm_device_alloc(context, device, descriptor, pool, bytes, out));
+    allocation(call, Kind::Device, Place::Device(device), bytes, out)
+}
+
+pub(crate) unsafe extern "C" fn usm_shared_alloc(
+    context: Handle, device: Handle, descriptor: Pointer, pool: Handle, bytes: usize, out: Out,
+) -> UrResult {
+    let call = forward!(usm_shared_alloc(context, device, descriptor, pool, bytes, out));
+    allocation(call, Kind::Shared, Place::Device(device), bytes, out)
+}
+
+pub(crate) unsafe extern "C" fn usm_free(context: Handle, pointer: Pointer) -> UrResult {
+    free(forward!(usm_free(context, pointer)), pointer)
+}
+
+pub(crate) unsafe extern "C" fn usm_pitched_alloc(
+    context: Handle, device: Handle, descriptor: Pointer, pool: Handle, width: usize, height: usize, element: usize,
+    out: Out, pitch: *mut usize,
+) -> UrResult {
+    let call = forward!(usm_pitched_alloc(context, device, descriptor, pool, width, height, element, out, pitch));
+    around(call, |recording, call| {
+        // SAFETY: a call that succeeded has written the row pitch; before that it is not read.
+        let row = if call.0 == SUCCESS { unsafe { pitch.as_ref() }.copied().unwrap_or(width) } else { width };
+        let bytes = row.saturating_mul(height);
+        recording.allocated(Kind::Device, Place::Device(device).device(), bytes, out, call);
+    })
+}
+
+pub(crate) unsafe extern "C" fn enqueue_host_alloc(
+    queue: Handle, pool: Handle, bytes: usize, properties: Pointer, waits: u32, list: WaitList, out: Out,
+    event: *mut Handle,
+) -> UrResult {
+    let call = forward!(enqueue_host_alloc(queue, pool, bytes, properties, waits, list, out, event));
+    allocation(call, Kind::Host, Place::Queue(queue), bytes, out)
+}
+
+pub(crate) unsafe extern "C" fn enqueue_device_alloc(
+    queue: Handle, pool: Handle, bytes: usize, properties: Pointer, waits: u32, list: WaitList, out: Out,
+    event: *mut Handle,
+) -> UrResult {
+    let call = forward!(enqueue_device_alloc(queue, pool, bytes, properties, waits, list, out, event));
+    allocation(call, Kind::Device, Place::Queue(queue), bytes, out)
+}
+
+pub(crate) unsafe extern "C" fn enqueue_shared_alloc(
+    queue: Handle, pool: Handle, bytes: usize, properties: Pointer, waits: u32, list: WaitList, out: Out,
+    event: *mut Handle,
+) -> UrResult {
+    let call = forward!(enqueue_shared_alloc(queue, pool, bytes, properties, waits, list, out, event));
+    allocation(call, Kind::Shared, Place::Queue(queue), bytes, out)
+}
+
+pub(crate) unsafe extern "C" fn enqueue_free(
+    queue: Handle, pool: Handle, pointer: Pointer, waits: u32, list: WaitList, event: *mut Handle,
+) -> UrResult {
+    free(forward!(enqueue_free(queue, pool, pointer, waits, list, event)), pointer)
+}
+
+pub(crate) unsafe extern "C" fn enqueue_memcpy(
+    queue: Handle, blocking: bool, target: Pointer, source: Pointer, bytes: usize, waits: u32, list: WaitList,
+    event: *mut Handle,
+) -> UrResult {
+    let call = forward!(enqueue_memcpy(queue, blocking, target, source, bytes, waits, list, event));
+    accepted(call, |recording| recording.copied(queue, target, source, bytes as u64))
+}
+
+pub(crate) unsafe extern "C" fn enqueue_memcpy_2d(
+    queue: Handle, blocking: bool, target: Pointer, target_pitch: usize, source: Pointer, source_pitch: usize,
+    width: usize, height: usize, waits: u32, list: WaitList, event: *mut Handle,
+) -> UrResult {
+    let call = forward!(enqueue_memcpy_2d(
+        queue, blocking, target, target_pitch, source, source_pitch, width, height, waits, list, event
+    ));
+    accepted(call, |recording| recording.copied(queue, target, source, (width as u64).saturating_mul(height as u64)))
+}
+
+pub(crate) unsafe extern "C" fn context_memcpy(
+    context: Handle, target: Pointer, source: Pointer, bytes: usize,
+) -> UrResult {
+    let call = forward!(context_memcpy(context, target, source, bytes));
+    // No queue belongs to this copy; an address that the ledger doesn't know counts as the host's.
+    let queue = std::ptr::null_mut();
+    accepted(call, |recording| recording.copied(queue, target, source, bytes as u64))
+}
+
+pub(crate) unsafe extern "C" fn enqueue_fill(
+    queue: Handle, target: Pointer, pattern_bytes: usize, pattern: Pointer, bytes: usize, waits: u32, list: WaitList,
+    event: *mut Handle,
+) -> UrResult {
+    let call = forward!(enqueue_fill(queue, target, pattern_bytes, pattern, bytes, waits, list, event));
+    accepted(call, |recording| recording.filled(bytes as u64))
+}
+
+pub(crate) unsafe extern "C" fn buffer_create(
+    context: Handle, flags: u32, bytes: usize, properties: Pointer, out: *mut Handle,
+) -> UrResult {
+    let call = forward!(buffer_create(context, flags, bytes, properties, out));
+    if flags & MEM_FLAGS_FROM_HOST == 0 {
+        return call();
+    }
+    accepted(call, |recording| recording.transferred(Direction::HostToDevice, bytes as u64))
+}
+
+pub(crate) unsafe extern "C" fn buffer_read(
+    queue: Handle, buffer: Handle, blocking: bool, offset: usize, bytes: usize, target: Pointer, waits: u32,
+    list: WaitList, event: *mut Handle,
+) -> UrResult {
+    let call = forward!(buffer_read(queue, buffer, blocking, offset, bytes, target, waits, list, event));
+    accepted(call, |recording| recording.transferred(Direction::DeviceToHost, bytes as u64))
+}
+
+pub(crate) unsafe extern "C" fn buffer_write(
+    queue: Handle, buffer: Handle, blocking: bool, offset: usize, bytes: usize, source: Pointer, waits: u32,
+    list: WaitList, event: *mut Handle,
+) -> UrResult {
+    let call = forward!(buffer_write(queue, buffer, blocking, offset, bytes, source, waits, list, event));
+    accepted(call, |recording| recording.transferred(Direction::HostToDevice, bytes as u64))
+}
+
+pub(crate) unsafe extern "C" fn buffer_copy(
+    queue: Handle, source: Handle, target: Handle, from: usize, to: usize, bytes: usize, waits: u32, list: WaitList,
+    event: *mut Handle,
+) -> UrResult {
+    let call = forward!(buffer_copy(queue, source, target, from, to, bytes, waits, list, event));
+    accepted(call, |recording| recording.transferred(Direction::DeviceToDevice, bytes as u64))
+}
+
+pub(crate) unsafe extern "C" fn buffer_read_rect(
+    queue: Handle, buffer: Handle, blocking: bool, at: Rect, host_at: Rect, region: Rect, row: usize, slice: usize,
+    host_row: usize, host_slice: usize, target: Pointer, waits: u32, list: WaitList, event: *mut Handle,
+) -> UrResult {
+    let call = forward!(buffer_read_rect(
+        queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, target, waits, list, event
+    ));
+    accepted(call, |recording| recording.transferred(Direction::DeviceToHost, region.bytes()))
+}
+
+pub(crate) unsafe extern "C" fn buffer_write_rect(
+    queue: Handle, buffer: Handle, blocking: bool, at: Rect, host_at: Rect, region: Rect, row: usize, slice: usize,
+    host_row: usize, host_slice: usize, source: Pointer, waits: u32, list: WaitList, event: *mut Handle,
+) -> UrResult {
+    let call = forward!(buffer_write_rect(
+        queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, source, waits, list, event
+    ));
+    accepted(call, |recording| recording.transferred(Direction::HostToDevice, region.bytes()))
+}
+
+pub(crate) unsafe extern "C" fn buffer_copy_rect(
+    queue: Handle, source: Handle, target: Handle, from: Rect, to: Rect, region: Rect, row: usize, slice: usize,
+    target_row: usize, target_slice: usize, waits: u32, list: WaitList, event: *mut Handle,
+) -> UrResult {
+    let call = forward!(buffer_copy_rect(
+        queue, source, target, from, to, region, row, slice, target_row, target_slice, waits, list, event
+    ));
+    accepted(call, |recording| recording.transferred(Direction::DeviceToDevice, region.bytes()))
+}
+
+pub(crate) unsafe extern "C" fn context_create(
+    count: u32, list: *const Handle, properties: Pointer, out: *mut Handle,
+) -> UrResult {
+    accepted(forward!(context_create(count, list, properties, out)), |_| {
+        // SAFETY: the call succeeded, so its list holds `count` devices and its result has been written.
+        let (devices, context) = unsafe { (std::slice::from_raw_parts(list, count as usize), *out) };
+        devices::created(context as usize, devices);
+    })
+}
+
+pub(crate) unsafe extern "C" fn context_release(context: Handle) -> UrResult {
+    before(|| devices::forget(context as usize), forward!(context_release(context)))
+}
+
+pub(crate) unsafe extern "C" fn queue_create(
+    context: Handle, device: Handle, properties: Pointer, out: *mut Handle,
+) -> UrResult {
+    accepted(forward!(queue_create(context, device, properties, out)), |_| {
+        // SAFETY: the call succeeded, so its result has been written.
+        let queue = unsafe { *out };
+        devices::created(queue as usize, &[device]);
+    })
+}
+
+pub(crate) unsafe extern "C" fn queue_release(queue: Handle) -> UrResult {
+    before(|| devices::forget(queue as usize), forward!(queue_release(queue)))
+}
+
+pub(crate) unsafe extern "C" fn device_info(
+    device: Handle, property: u32, bytes: usize, value: Pointer, answered: *mut usize,
+) -> UrResult {
+    devices::asked_about(device);
+    forward!(device_info(device, property, bytes, value, answered))()
+}
+
+// --- the boundary ------------------------------------------------------------------------------------------------
+
+/// Forwards, then enters what came of it: the result and the ticks that the runtime took.
+fn around(forward: impl FnOnce() -> UrResult, enter: impl FnOnce(&Recording, (UrResult, u64))) -> UrResult {
+    let Some(entered) = Entered::new() else { return forward() };
+    let start = ticks();
+    let result = forward();
+    let spent = ticks().saturating_sub(start);
+    entered.run(|recording| enter(recording, (result, spent)));
+    result
+}
+
+fn allocation(
+    forward: impl FnOnce() -> UrResult, kind: Kind, place: Place, bytes: usize, out: Out,
+) -> UrResult {
+    around(forward, |recording, call| recording.allocated(kind, place.device(), bytes, out, call))
+}
+
+/// Enters a call that needs no entry when the runtime refuses it.
+fn accepted(forward: impl FnOnce() -> UrResult, enter: impl FnOnce(&Recording)) -> UrResult {
+    around(forward, |recording, (result, _)| {
+        if result == SUCCESS {
+            enter(recording);
+        }
+    })
+}
+
+fn free(forward: impl FnOnce() -> UrResult, pointer: Pointer) -> UrResult {
+    let Some(entered) = Entered::new() else { return forward() };
+    let block = entered.run(|recording| recording.freeing(pointer)).flatten();
+    let start = ticks();
+    let result = forward();
+    let spent = ticks().saturating_sub(start);
+    if block.is_some() {
+        entered.run(|recording| recording.freed(pointer, block, (result, spent)));
+    }
+    result
+}
+
+/// Does something of ours, then forwards.
+fn before(ours: impl FnOnce(), forward: impl FnOnce() -> UrResult) -> UrResult {
+    if let Some(entered) = Entered::new() {
+        entered.run(|_| ours());
+    }
+    forward()
+}

@@ -1,0 +1,3 @@
+import dpnp
+
+kept = [dpnp.ones(8)]

@@ -1,0 +1,133 @@
+use super::*;
+
+fn parsed(words: &[&str]) -> Outcome {
+    parse(words.iter().map(OsString::from))
+}
+
+fn run(words: &[&str]) -> RunOptions {
+    let mut all = vec!["run"];
+    all.extend(words);
+    match parsed(&all) {
+        Outcome::Run(options) => options,
+        Outcome::Exit(exit) => panic!("expected a run, got {exit:?}"),
+    }
+}
+
+fn refused(words: &[&str]) -> String {
+    match parsed(words) {
+        Outcome::Exit(Exit { code: 2, stdout, stderr }) if stdout.is_empty() => stderr,
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+fn arguments(options: &RunOptions) -> Vec<&str> {
+    options.arguments.iter().map(|word| word.to_str().expect("unicode")).collect()
+}
+
+#[test]
+fn defaults() {
+    let options = run(&["x.py"]);
+    assert_eq!(options.target, Target::Script("x.py".into()));
+    assert_eq!((options.json, options.stack_depth, options.summary), (None, 16, true));
+    assert!(options.arguments.is_empty());
+}
+
+#[test]
+fn own_options_come_before_the_program() {
+    let options = run(&["--json", "r.json", "--stack-depth=0", "--no-summary", "x.py"]);
+    assert_eq!(options.json.as_deref(), Some("r.json".as_ref()));
+    assert_eq!((options.stack_depth, options.summary), (0, false));
+    assert_eq!(run(&["--json", "-", "x.py"]).json.as_deref(), Some("-".as_ref()));
+}
+
+#[test]
+fn what_follows_the_program_is_the_programs() {
+    let theirs = ["--json", "theirs", "-m", "-c", "--", "--help", "-V", "--no-summary", "--stack-depth", "many", ""];
+    for (program, target) in [
+        (vec!["x.py"], Target::Script("x.py".into())),
+        (vec!["-m", "x"], Target::Module("x".into())),
+        (vec!["-c", "pass"], Target::Code("pass".into())),
+        (vec!["--", "-x.py"], Target::Script("-x.py".into())),
+        (vec!["-"], Target::Script("-".into())),
+        (vec!["-mx"], Target::Module("x".into())),
+        (vec!["-cpass"], Target::Code("pass".into())),
+        (vec!["-cb'\u{e9}'"], Target::Code("b'\u{e9}'".into())),
+        (vec!["-c", "-1"], Target::Code("-1".into())),
+        (vec!["-c", ""], Target::Code("".into())),
+    ] {
+        let words: Vec<&str> = program.iter().copied().chain(theirs).collect();
+        let options = run(&words);
+        assert_eq!(options.target, target, "{words:?}");
+        assert_eq!(arguments(&options), theirs, "{words:?}");
+        assert_eq!((options.json, options.stack_depth, options.summary), (None, 16, true), "{words:?}");
+    }
+}
+
+#[test]
+fn an_attached_program_may_follow_options() {
+    let options = run(&["--no-summary", "--json", "r.json", "--stack-depth=3", "-mx", "--json", "theirs"]);
+    assert_eq!(options.target, Target::Module("x".into()));
+    assert_eq!((options.json.as_deref(), options.stack_depth), (Some("r.json".as_ref()), 3));
+    assert_eq!(arguments(&options), ["--json", "theirs"]);
+    assert_eq!(arguments(&run(&["x.py", "-mx", "-cy"])), ["-mx", "-cy"]);
+}
+
+#[test]
+fn words_need_not_be_unicode() {
+    use std::os::unix::ffi::OsStringExt;
+    let odd = OsString::from_vec(vec![b'\xff', b'.', b'p', b'y']);
+    match parse(["run".into(), odd.clone(), odd.clone()]) {
+        Outcome::Run(options) => {
+            assert_eq!(options.target, Target::Script(odd.clone()));
+            assert_eq!(options.arguments, [odd]);
+        }
+        other => panic!("expected a run, got {other:?}"),
+    }
+}
+
+#[test]
+fn refusals_say_what_came_and_what_was_expected() {
+    for (words, expected) in [
+        (vec!["run", "--pool", "x.py"], "unexpected argument '--pool'"),
+        (vec!["run", "--jsn", "r", "x.py"], "--json"),
+        (vec!["run", "-u", "x.py"], "unexpected argument '-u'"),
+        (vec!["run", "--stack-depth", "129", "x.py"], "from 0 to 128"),
+        (vec!["run", "--stack-depth", "deep", "x.py"], "'deep'"),
+        (vec!["run", "--json"], "'--json <FILE>'"),
+        (vec!["run", "-m"], "'-m <MODULE>...'"),
+        (vec!["run"], "no program was named"),
+        (vec!["run", "--no-summary"], "no program was named"),
+        (vec!["rum", "x.py"], "'rum'"),
+    ] {
+        let text = refused(&words);
+        assert!(text.contains(expected), "{words:?}: {text}");
+        assert!(text.starts_with("dpmem"), "{words:?}: {text}");
+        assert!(text.ends_with('\n'), "{words:?}: {text}");
+    }
+    assert!(refused(&[]).contains("Usage: dpmem"));
+}
+
+#[test]
+fn version_is_data() {
+    let expected = format!("dpmem {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        parsed(&["--version"]),
+        Outcome::Exit(Exit { code: 0, stdout: expected, stderr: String::new() })
+    );
+}
+
+#[test]
+fn help_is_as_recorded() {
+    for (words, recorded) in [
+        (["--help"].as_slice(), include_str!("../tests/help/dpmem.txt")),
+        (["run", "--help"].as_slice(), include_str!("../tests/help/run.txt")),
+    ] {
+        match parsed(words) {
+            Outcome::Exit(Exit { code: 0, stdout, stderr }) => {
+                assert_eq!(stdout, recorded);
+                assert_eq!(stderr, "");
+            }
+            other => panic!("expected help, got {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The numbers of the newest recording, running or ended.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dpmem_core::{DeviceId, Kind, Region, RowReading, SiteId};
+use dpmem_hook::Recording;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+/// Registers this module's functions.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<OpenRegion>()?;
+    module.add_function(wrap_pyfunction!(row_reading, module)?)?;
+    module.add_function(wrap_pyfunction!(row_reset_peak, module)?)?;
+    module.add_function(wrap_pyfunction!(recording_id, module)?)?;
+    module.add_function(wrap_pyfunction!(live_blocks, module)?)?;
+    module.add_function(wrap_pyfunction!(fills, module)?)?;
+    module.add_function(wrap_pyfunction!(human_size, module)?)?;
+    module.add_function(wrap_pyfunction!(human_duration, module)?)?;
+    module.add_function(wrap_pyfunction!(human_count, module)?)
+}
+
+/// The newest recording.
+pub(crate) fn newest() -> PyResult<Arc<Recording>> {
+    dpmem_hook::recording().ok_or_else(|| {
+        PyRuntimeError::new_err("dpmem has recorded nothing in this process: call dpmem.start() first, or use `dpmem run`")
+    })
+}
+
+/// Counters of a row as a list, in the order of `_accounting.FIELDS`.
+fn fields(reading: RowReading) -> [u64; 11] {
+    [
+        reading.current_bytes,
+        reading.current_count,
+        reading.resettable_peak_bytes,
+        reading.resettable_peak_count,
+        reading.allocated_bytes,
+        reading.alloc_count,
+        reading.freed_bytes,
+        reading.free_count,
+        reading.failed_count,
+        reading.peak_bytes,
+        reading.peak_count,
+    ]
+}
+
+/// One kind of a device, or "total" for device and shared memory together.
+#[pyfunction]
+fn row_reading(device: &str, kind: &str) -> PyResult<[u64; 11]> {
+    let recording = newest()?;
+    let Some(device) = dpmem_hook::devices().named(device) else { return Ok([0; 11]) };
+    Ok(fields(match kind {
+        "total" => recording.ledger.total(device).reading(),
+        _ => recording.ledger.row(device, parse_kind(kind)?).reading(),
+    }))
+}
+
+/// Starts the peaks of a device anew, of all kinds.
+#[pyfunction]
+fn row_reset_peak(device: &str) -> PyResult<()> {
+    let recording = newest()?;
+    if let Some(device) = dpmem_hook::devices().named(device) {
+        recording.ledger.total(device).reset_peak();
+        Kind::ALL.iter().for_each(|&kind| recording.ledger.row(device, kind).reset_peak());
+    }
+    Ok(())
+}
+
+fn parse_kind(kind: &str) -> PyResult<Kind> {
+    Kind::from_name(kind).ok_or_else(|| PyValueError::new_err(format!("expected a USM kind, got `{kind}`")))
+}
+
+/// A number for the newest recording: another one has another.
+#[pyfunction]
+fn recording_id() -> PyResult<u64> {
+    Ok(newest()?.ledger.id())
+}
+
+type Stack = Vec<(String, u32, String, bool)>;
+type LiveBlock = (usize, u64, &'static str, Option<String>, usize, Stack, Option<&'static str>);
+
+/// The blocks in use, oldest first: (address, bytes, kind, device, site, stack, why there is no stack).
+#[pyfunction]
+fn live_blocks(py: Python<'_>) -> PyResult<Vec<LiveBlock>> {
+    let recording = newest()?;
+    Ok(py.detach(|| {
+        let snapshot = recording.ledger.snapshot(dpmem_hook::ticks());
+        let sites: HashMap<SiteId, _> = snapshot.sites.iter().map(|site| (site.id, site)).collect();
+        let stack = |id: &SiteId| -> Stack {
+            let frames = sites.get(id).map(|site| site.frames.clone());
+            let frames = frames.iter().flat_map(|frames| frames.iter());
+            frames.map(|f| (f.file.to_string(), f.line, f.function.to_string(), f.library)).collect()
+        };
+        let devices = dpmem_hook::devices();
+        let blocks = snapshot.live.iter().map(|block| {
+            let origin = sites.get(&block.site).and_then(|site| site.origin).map(|origin| origin.name());
+            let device = devices.name_of(block.device);
+            (block.address, block.bytes, block.kind.name(), device, block.site.index(), stack(&block.site), origin)
+        });
+        blocks.collect()
+    }))
+}
+
+/// Number of fills and their bytes.
+#[pyfunction]
+fn fills() -> PyResult<(u64, u64)> {
+    Ok(newest()?.ledger.fills())
+}
+
+/// `1.5 MiB`.
+#[pyfunction]
+fn human_size(bytes: u64) -> String {
+    dpmem_report::bytes::size(bytes)
+}
+
+/// `3.2 s`.
+#[pyfunction]
+fn human_duration(seconds: f64) -> String {
+    dpmem_report::bytes::duration(seconds)
+}
+
+/// `12,345`.
+#[pyfunction]
+fn human_count(count: u64) -> String {
+    dpmem_report::bytes::count(count)
+}
+
+/// A part of a program whose peak is followed: what it had found, and what it has done since.
+#[pyclass(module = "dpmem._native")]
+struct OpenRegion {
+    recording: Arc<Recording>,
+    region: Option<Region>,
+    allocated_bytes: u64,
+    alloc_count: u64,
+    first_sequence: u64,
+    sites: HashMap<SiteId, (u64, u64)>,
+}
+
+/// Stack, number and bytes.
+type Place = (Stack, Option<&'static str>, u64, u64);
+
+#[pymethods]
+impl OpenRegion {
+    #[new]
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        let recording = newest()?;
+        Ok(py.detach(|| {
+            let ledger = &recording.ledger;
+            let region = ledger.regions.open(ledger.current_bytes());
+            let (allocated_bytes, alloc_count) = totals(&recording);
+            let snapshot = ledger.snapshot(dpmem_hook::ticks());
+            let sites = snapshot.sites.iter().map(|s| (s.id, (s.alloc_count, s.allocated_bytes))).collect();
+            let first_sequence = ledger.next_sequence();
+            OpenRegion { region, allocated_bytes, alloc_count, first_sequence, sites, recording: recording.clone() }
+        }))
+    }
+
+    /// Ends it: (peak bytes or None if too many regions were open, bytes allocated, allocations, bytes left, blocks left,
+    /// what allocated, what left): the last two largest first. "Left" are blocks of its own that are still in use.
+    fn close(&mut self, py: Python<'_>) -> (Option<u64>, u64, u64, u64, u64, Vec<Place>, Vec<Place>) {
+        py.detach(|| {
+            let ledger = &self.recording.ledger;
+            let peak = self.region.take().map(|region| ledger.regions.close(region));
+            let (allocated, count) = totals(&self.recording);
+            let snapshot = ledger.snapshot(dpmem_hook::ticks());
+            let mut left: HashMap<SiteId, (u64, u64)> = HashMap::new();
+            for block in snapshot.live.iter().filter(|block| block.sequence >= self.first_sequence) {
+                let entry = left.entry(block.site).or_default();
+                *entry = (entry.0 + 1, entry.1 + block.bytes);
+            }
+            let (mut allocating, mut leaving) = (Vec::new(), Vec::new());
+            for site in &snapshot.sites {
+                let stack = || site.frames.iter().map(|f| (f.file.to_string(), f.line, f.function.to_string(), f.library));
+                let origin = site.origin.map(|origin| origin.name());
+                let before = self.sites.get(&site.id).copied().unwrap_or_default();
+                let (count, bytes) = (site.alloc_count - before.0, site.allocated_bytes - before.1);
+                if count > 0 {
+                    allocating.push((stack().collect(), origin, count, bytes));
+                }
+                if let Some(&(count, bytes)) = left.get(&site.id) {
+                    leaving.push((stack().collect(), origin, count, bytes));
+                }
+            }
+            allocating.sort_by_key(|place: &Place| std::cmp::Reverse(place.3));
+            leaving.sort_by_key(|place: &Place| std::cmp::Reverse(place.3));
+            let (left_count, left_bytes) =
+                left.values().fold((0, 0), |sum, &(count, bytes)| (sum.0 + count, sum.1 + bytes));
+            let (allocated, count) = (allocated - self.allocated_bytes, count - self.alloc_count);
+            (peak, allocated, count, left_bytes, left_count, allocating, leaving)
+        })
+    }
+}
+
+/// Bytes and number of all allocations over all devices and kinds.
+fn totals(recording: &Recording) -> (u64, u64) {
+    let readings = (0..dpmem_core::MAX_DEVICES)
+        .flat_map(|device| Kind::ALL.map(|kind| recording.ledger.row(DeviceId::new(device), kind).reading()));
+    readings.fold((0, 0), |sum, row| (sum.0 + row.allocated_bytes, sum.1 + row.alloc_count))
+}

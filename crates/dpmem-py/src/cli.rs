@@ -1,0 +1,68 @@
+//! The command line for Python: words in, options or an answer out.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use dpmem_cli::{Destination, Outcome, RunOptions, Target};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Registers this module's functions.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(cli_parse, module)?)?;
+    module.add_function(wrap_pyfunction!(cli_report_problem, module)?)?;
+    module.add_function(wrap_pyfunction!(cli_write_report, module)?)?;
+    module.add_function(wrap_pyfunction!(cli_spawned_path, module)?)
+}
+
+/// Reads a command line: a dict with `command` "run" and the options, or with `command` "exit", `code`, `stdout` and `stderr`.
+#[pyfunction]
+fn cli_parse(py: Python<'_>, words: Vec<OsString>) -> PyResult<Bound<'_, PyDict>> {
+    let answer = PyDict::new(py);
+    match dpmem_cli::parse(words) {
+        Outcome::Run(RunOptions { json, stack_depth, summary, target, arguments }) => {
+            let (kind, name) = match target {
+                Target::Script(name) => ("script", name),
+                Target::Module(name) => ("module", name),
+                Target::Code(name) => ("code", name),
+            };
+            answer.set_item("command", "run")?;
+            answer.set_item("json", json.map(PathBuf::into_os_string))?;
+            answer.set_item("stack_depth", stack_depth)?;
+            answer.set_item("summary", summary)?;
+            answer.set_item("kind", kind)?;
+            answer.set_item("target", name)?;
+            answer.set_item("arguments", arguments)?;
+        }
+        Outcome::Exit(exit) => {
+            answer.set_item("command", "exit")?;
+            answer.set_item("code", exit.code)?;
+            answer.set_item("stdout", exit.stdout)?;
+            answer.set_item("stderr", exit.stderr)?;
+        }
+    }
+    Ok(answer)
+}
+
+/// Why a report cannot be written to `path`, as a text that fits after "cannot", or None.
+#[pyfunction]
+fn cli_report_problem(path: OsString) -> Option<String> {
+    destination(path).check().err().map(|error| error.to_string())
+}
+
+/// Writes a report file in one piece; the answer is as for `cli_report_problem`.
+#[pyfunction]
+fn cli_write_report(py: Python<'_>, path: OsString, text: String) -> Option<String> {
+    py.detach(|| destination(path).write(&text).err().map(|error| error.to_string()))
+}
+
+/// Where the spawned child process `pid` writes its report.
+#[pyfunction]
+fn cli_spawned_path(path: OsString, pid: u32) -> OsString {
+    dpmem_cli::spawned_path(&PathBuf::from(path), pid).into_os_string()
+}
+
+fn destination(path: OsString) -> Destination {
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    Destination::new(&PathBuf::from(path), &folder)
+}

@@ -1,0 +1,24 @@
+//! `dpmem._native`: everything that Python asks of Rust. The Python package in `python/dpmem` is the face; nothing in
+//! here is meant to be called by users.
+
+mod accounting;
+mod bounded;
+mod cli;
+mod frames;
+mod process;
+mod report;
+mod tracking;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    accounting::register(module)?;
+    bounded::register(module)?;
+    cli::register(module)?;
+    frames::register(module)?;
+    process::register(module)?;
+    report::register(module)?;
+    tracking::register(module)
+}

@@ -1,0 +1,317 @@
+//! Builds the report of a run from the ledger's snapshot and from what Python knows: devices, and which addresses still
+//! belong to a Python object.
+
+use std::collections::HashMap;
+
+use dpmem_core::{Direction, Frame, Kind, SiteId, Snapshot};
+use dpmem_hook::{Phase, Recording, Status};
+use dpmem_report as report;
+use pyo3::prelude::*;
+
+use crate::accounting::newest;
+
+/// Registers this module's classes and functions.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Finished>()?;
+    module.add_function(wrap_pyfunction!(report_build, module)?)
+}
+
+/// A report that has been taken.
+#[pyclass(module = "dpmem._native", frozen)]
+struct Finished {
+    report: report::Report,
+    /// The report as one line of JSON.
+    #[pyo3(get)]
+    json: String,
+}
+
+#[pymethods]
+impl Finished {
+    /// The report as a screen of text, `width` columns wide.
+    fn render(&self, py: Python<'_>, width: usize, colour: bool) -> String {
+        py.detach(|| {
+            let cwd = std::env::current_dir().ok();
+            report::render(&self.report, &report::Screen { width, colour, cwd, sources: &report::FileSources })
+        })
+    }
+
+    /// Whether everything was recorded.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.report.recording.complete
+    }
+
+    /// Why not, if not.
+    #[getter]
+    fn reason(&self) -> Option<String> {
+        self.report.recording.reason.clone()
+    }
+}
+
+/// A device as dpctl tells it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct DeviceFacts {
+    filter: String,
+    name: String,
+    backend: String,
+    r#type: String,
+    integrated: Option<bool>,
+    default: bool,
+    score: Option<i64>,
+    capacity_bytes: Option<u64>,
+    max_alloc_bytes: Option<u64>,
+}
+
+/// What Python knows about the run.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct RunFacts {
+    command: Vec<String>,
+    python: String,
+    exit_code: i32,
+    started: String,
+    duration_s: f64,
+    notes: Vec<String>,
+    devices: Vec<DeviceFacts>,
+    /// Addresses that Python objects hold.
+    referenced: Vec<usize>,
+    /// Whether all queued work was waited for.
+    drained: bool,
+    /// Why stacks could not be read, if so.
+    no_stacks: Option<String>,
+    /// For tests: write the line that marks this moment in the runtime's trace, and list all events.
+    mark: bool,
+    reference: bool,
+}
+
+/// Takes the snapshot and builds the report.
+#[pyfunction]
+fn report_build(py: Python<'_>, facts: RunFacts) -> PyResult<Finished> {
+    let recording = newest()?;
+    Ok(py.detach(|| {
+        if facts.mark {
+            dpmem_hook::write_mark("report");
+        }
+        let snapshot = recording.ledger.snapshot(dpmem_hook::ticks());
+        let events = facts.reference.then(dpmem_hook::reference_events).flatten();
+        let built = build(&facts, &recording, &snapshot, &dpmem_hook::status());
+        let mut json = built.to_json();
+        if let Some(events) = events {
+            json.pop();
+            json += &format!(",\"reference\":{{\"events\":[{}]}}}}", listed(&events));
+        }
+        Finished { report: built, json }
+    }))
+}
+
+fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &Status) -> report::Report {
+    let seconds = recording.clock.seconds_per_tick();
+    report::Report {
+        schema: report::Report::SCHEMA,
+        dpmem: env!("CARGO_PKG_VERSION").to_string(),
+        command: facts.command.clone(),
+        python: facts.python.clone(),
+        pid: std::process::id(),
+        exit_code: Some(facts.exit_code),
+        started: facts.started.clone(),
+        duration_s: facts.duration_s,
+        recording: completeness(facts, recording, snapshot, status),
+        devices: facts.devices.iter().map(device).collect(),
+        usm: snapshot.rows.iter().map(usm).collect(),
+        peak: report::Peak {
+            bytes: snapshot.peak.bytes,
+            at_s: (snapshot.peak.bytes > 0).then_some(snapshot.peak.at_ticks as f64 * seconds),
+            sites: peak_sites(snapshot),
+        },
+        sites: snapshot.sites.iter().map(|site| self::site(site, seconds)).collect(),
+        transfers: snapshot.transfers.iter().map(transfer).collect(),
+        live: live(facts, recording, snapshot),
+        history: report::History {
+            interval_s: snapshot.history_interval_ticks as f64 * seconds,
+            current_bytes: snapshot.history.iter().map(|sample| sample.largest_bytes).collect(),
+        },
+        pool: None,
+        findings: Vec::new(),
+    }
+}
+
+fn completeness(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &Status) -> report::Recording {
+    let mut reasons = Vec::new();
+    let mut notes = facts.notes.clone();
+    if let Some(reason) = &status.reason {
+        reasons.push(reason.to_string());
+    }
+    if let Some(fault) = &status.fault {
+        reasons.push(format!("dpmem itself failed and stopped recording: {fault}"));
+    } else if status.faults > 0 {
+        reasons.push(format!("{} events came while another was being entered", status.faults));
+    }
+    if status.unseen > 0 && status.reason.is_none() {
+        reasons.push(format!("the first {} allocations went unseen", status.unseen));
+    }
+    if recording.late {
+        reasons.push("recording started after the program had begun to use SYCL".to_string());
+    }
+    if snapshot.unknown_frees > 0 {
+        reasons.push(format!("{} blocks were freed that were allocated unseen", snapshot.unknown_frees));
+    }
+    if snapshot.missed_frees > 0 {
+        reasons.push(format!("{} blocks were freed unseen", snapshot.missed_frees));
+    }
+    if snapshot.peak.sites.is_none() {
+        reasons.push("other threads kept allocating while the report was taken".to_string());
+    }
+    if let Some(no_stacks) = &facts.no_stacks {
+        notes.push(format!("no Python lines: {no_stacks}"));
+    }
+    if !facts.drained {
+        notes.push("queued work did not end in time; what it pins is shown as in flight".to_string());
+    }
+    let mechanism = status.mechanism.clone().or_else(|| match status.phase {
+        Phase::Armed => Some("no USM call was made".to_string()),
+        _ => None,
+    });
+    report::Recording {
+        complete: reasons.is_empty(),
+        reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
+        mechanism,
+        events: snapshot.events,
+        unattributed_events: snapshot.unattributed_events,
+        notes,
+        unknown_frees: snapshot.unknown_frees,
+        failed_events: status.faults,
+    }
+}
+
+fn device(facts: &DeviceFacts) -> report::Device {
+    report::Device {
+        filter: facts.filter.clone(),
+        name: facts.name.clone(),
+        backend: facts.backend.clone(),
+        device_type: facts.r#type.clone(),
+        integrated: facts.integrated,
+        default: facts.default,
+        score: facts.score,
+        capacity_bytes: facts.capacity_bytes,
+        max_alloc_bytes: facts.max_alloc_bytes,
+        free_bytes: None,
+        free_source: None,
+        free_trust: report::FreeTrust::Unknown,
+    }
+}
+
+fn usm(row: &dpmem_core::RowSnapshot) -> report::Usm {
+    report::Usm {
+        device: device_name(row.device),
+        kind: kind(row.kind),
+        current_bytes: row.reading.current_bytes,
+        peak_bytes: row.reading.peak_bytes,
+        allocated_bytes: row.reading.allocated_bytes,
+        freed_bytes: row.reading.freed_bytes,
+        current_count: row.reading.current_count,
+        peak_count: row.reading.peak_count,
+        alloc_count: row.reading.alloc_count,
+        free_count: row.reading.free_count,
+        failed_count: row.reading.failed_count,
+    }
+}
+
+fn peak_sites(snapshot: &Snapshot) -> Vec<report::PeakSite> {
+    let parts = snapshot.peak.sites.iter().flatten();
+    let mut sites: Vec<_> =
+        parts.map(|&(id, bytes, count)| report::PeakSite { site: number(id), bytes, count }).collect();
+    sites.sort_by_key(|site| std::cmp::Reverse(site.bytes));
+    sites
+}
+
+fn site(site: &dpmem_core::SiteSnapshot, seconds: f64) -> report::Site {
+    report::Site {
+        id: number(site.id),
+        kind: kind(site.kind),
+        device: device_name(site.device),
+        stack: stack(&site.frames),
+        alloc_count: site.alloc_count,
+        allocated_bytes: site.allocated_bytes,
+        peak_bytes: site.peak_bytes,
+        live_bytes: site.live_bytes,
+        live_count: site.live_count,
+        runtime_s: site.runtime_ticks as f64 * seconds,
+        label: site.origin.map(|origin| origin.name().to_string()),
+    }
+}
+
+fn transfer(transfer: &dpmem_core::TransferSnapshot) -> report::Transfer {
+    report::Transfer {
+        direction: match transfer.direction {
+            Direction::HostToDevice => report::Direction::HostToDevice,
+            Direction::DeviceToHost => report::Direction::DeviceToHost,
+            Direction::DeviceToDevice => report::Direction::DeviceToDevice,
+        },
+        stack: stack(&transfer.frames),
+        count: transfer.count,
+        bytes: transfer.bytes,
+    }
+}
+
+/// Blocks in use by site and state, largest first. A block is referenced if a Python object holds its address or one
+/// inside it; else it is the runtime's own, unless queued work is still there to pin it.
+fn live(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot) -> Vec<report::Live> {
+    let blocks = recording.ledger.blocks();
+    let referenced: std::collections::HashSet<usize> =
+        facts.referenced.iter().filter_map(|&address| blocks.find(address)).map(|(base, _)| base).collect();
+    let mut rows: HashMap<(SiteId, bool), (u64, u64)> = HashMap::new();
+    for block in &snapshot.live {
+        let row = rows.entry((block.site, referenced.contains(&block.address))).or_default();
+        *row = (row.0 + block.bytes, row.1 + 1);
+    }
+    let unreferenced = if facts.drained { report::LiveState::Runtime } else { report::LiveState::InFlight };
+    let mut rows: Vec<_> = rows
+        .into_iter()
+        .map(|((site, referenced), (bytes, count))| report::Live {
+            site: number(site),
+            bytes,
+            count,
+            state: if referenced { report::LiveState::Referenced } else { unreferenced },
+            holders: Vec::new(),
+        })
+        .collect();
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.bytes), row.site));
+    rows
+}
+
+fn number(id: SiteId) -> u64 {
+    id.index() as u64
+}
+
+fn device_name(device: dpmem_core::DeviceId) -> Option<String> {
+    dpmem_hook::devices().name_of(device)
+}
+
+fn kind(kind: Kind) -> report::UsmKind {
+    match kind {
+        Kind::Device => report::UsmKind::Device,
+        Kind::Host => report::UsmKind::Host,
+        Kind::Shared => report::UsmKind::Shared,
+    }
+}
+
+fn stack(frames: &[Frame]) -> Vec<report::Frame> {
+    let frame = |f: &Frame| report::Frame {
+        file: f.file.to_string(),
+        line: f.line,
+        function: f.function.to_string(),
+        library: f.library,
+    };
+    frames.iter().map(frame).collect()
+}
+
+fn listed(events: &[dpmem_hook::ReferenceEvent]) -> String {
+    let event = |e: &dpmem_hook::ReferenceEvent| {
+        let op = if e.allocation { "alloc" } else { "free" };
+        let device = device_name(e.device).map_or("null".to_string(), |name| format!("{name:?}"));
+        let (kind, site) = (e.kind.name(), e.site.index());
+        format!("[{op:?},{kind:?},{device},{},{site},{}]", e.bytes, e.address)
+    };
+    events.iter().map(event).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,126 @@
+//! Starting and stopping the hook, and naming what it saw.
+
+use dpmem_core::Kind;
+use dpmem_hook::{Fault, Phase};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Registers this module's functions.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(hook_arm, module)?)?;
+    module.add_function(wrap_pyfunction!(hook_start_now, module)?)?;
+    module.add_function(wrap_pyfunction!(hook_prove, module)?)?;
+    module.add_function(wrap_pyfunction!(hook_stop, module)?)?;
+    module.add_function(wrap_pyfunction!(hook_status, module)?)?;
+    module.add_function(wrap_pyfunction!(hook_runtime_is_up, module)?)?;
+    module.add_function(wrap_pyfunction!(hook_adopt, module)?)?;
+    module.add_function(wrap_pyfunction!(hook_inject, module)?)?;
+    module.add_function(wrap_pyfunction!(device_observe, module)?)?;
+    module.add_function(wrap_pyfunction!(device_name, module)?)?;
+    module.add_function(wrap_pyfunction!(device_unnamed, module)?)?;
+    module.add_function(wrap_pyfunction!(reference_start, module)?)?;
+    module.add_function(wrap_pyfunction!(reference_mark, module)?)
+}
+
+fn runtime_error(error: dpmem_hook::Error) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+/// Records from the next USM call on. Brings nothing of SYCL up.
+#[pyfunction]
+fn hook_arm(py: Python<'_>, late: bool) -> PyResult<()> {
+    py.detach(|| dpmem_hook::arm(late)).map_err(runtime_error)
+}
+
+/// Puts the shims in at once, on trial until `hook_prove`.
+#[pyfunction]
+fn hook_start_now(py: Python<'_>) -> PyResult<()> {
+    py.detach(dpmem_hook::start_now).map_err(runtime_error)
+}
+
+/// Compares with the probes made: (device, host, shared). False: make them again.
+#[pyfunction]
+fn hook_prove(py: Python<'_>, expected: [u64; 3]) -> PyResult<bool> {
+    py.detach(|| dpmem_hook::prove(expected)).map_err(runtime_error)
+}
+
+/// Ends the recording and takes the shims out.
+#[pyfunction]
+fn hook_stop(py: Python<'_>) {
+    py.detach(dpmem_hook::stop);
+}
+
+/// What there is to say about the hook.
+#[pyfunction]
+fn hook_status(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let status = py.detach(dpmem_hook::status);
+    let phase = match status.phase {
+        Phase::Idle => "idle",
+        Phase::Armed => "armed",
+        Phase::Installed => "installed",
+        Phase::Failed => "failed",
+    };
+    let answer = PyDict::new(py);
+    answer.set_item("phase", phase)?;
+    answer.set_item("mechanism", status.mechanism)?;
+    answer.set_item("reason", status.reason.map(|reason| reason.to_string()))?;
+    answer.set_item("proved", status.proved)?;
+    answer.set_item("unseen", status.unseen)?;
+    answer.set_item("faults", status.faults)?;
+    answer.set_item("fault", status.fault)?;
+    answer.set_item("recording", status.recording)?;
+    Ok(answer)
+}
+
+/// Whether SYCL is up in this process.
+#[pyfunction]
+fn hook_runtime_is_up(py: Python<'_>) -> bool {
+    py.detach(dpmem_hook::runtime_is_up)
+}
+
+/// Enters a block that existed before: its address, size, kind, and the name of its device.
+#[pyfunction]
+fn hook_adopt(address: usize, bytes: u64, kind: &str, device: &str) -> PyResult<()> {
+    let kind = Kind::from_name(kind)
+        .ok_or_else(|| PyValueError::new_err(format!("expected a USM kind, got `{kind}`")))?;
+    let device = dpmem_hook::devices().named(device).unwrap_or(dpmem_core::DeviceId::NONE);
+    dpmem_hook::adopt(address, bytes, kind, device).map_err(runtime_error)
+}
+
+/// For tests: makes the `after`-th event from now fail inside dpmem.
+#[pyfunction]
+fn hook_inject(after: usize) {
+    dpmem_hook::inject(Fault::Panic, after);
+}
+
+/// Calls `ask()` and says which device handle the runtime was asked about meanwhile: (answer, handle), handle 0 for none.
+#[pyfunction]
+fn device_observe(py: Python<'_>, ask: Py<PyAny>) -> PyResult<(Py<PyAny>, usize)> {
+    let (answer, handle) = dpmem_hook::observe_device(|| ask.call0(py));
+    Ok((answer?, handle))
+}
+
+/// Names a device.
+#[pyfunction]
+fn device_name(handle: usize, name: &str) {
+    dpmem_hook::devices().name(handle, name);
+}
+
+/// Whether there are devices without a name.
+#[pyfunction]
+fn device_unnamed() -> bool {
+    dpmem_hook::devices().has_unnamed()
+}
+
+/// For tests: keeps a naive list of all events from now on.
+#[pyfunction]
+fn reference_start() {
+    dpmem_hook::reference_start();
+}
+
+/// For tests: marks the moment at which the shims come in with a line on stdout and stderr.
+#[pyfunction]
+fn reference_mark() {
+    dpmem_hook::mark_begin();
+}

@@ -1,0 +1,28 @@
+"""The command ``dpmem``: reads its arguments and hands over."""
+
+# What is imported here and in the modules that `dpmem run` uses is in `sys.modules` before the program starts, so a program's
+# own `json.py` or `queue.py` would no longer be found. Only modules that every interpreter has loaded by now, and built-in ones.
+import sys
+
+from dpmem import _native
+
+
+def main() -> object:
+    """Run the command line in ``sys.argv``; the result is for ``sys.exit``."""
+    answer = _native.cli_parse(sys.argv[1:])
+    if answer["command"] == "exit":
+        _native.process_write(1, answer["stdout"])
+        _native.process_write(2, answer["stderr"])
+        return answer["code"]
+
+    from dpmem import _command
+
+    session = _command.begin(answer)
+    if isinstance(session, int):
+        return session
+    # Called from here so that as few frames as can be lie under the program's.
+    return session.ended(session.program.function(*session.program.arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,195 @@
+"""Accounting as in torch: how much USM a device has in use, had at most, and what holds it.
+
+A device is a filter string (`"opencl:cpu:0"`, `"gpu"`), a `dpctl.SyclDevice`, a dpnp device, a queue, or None for the
+default device. "Allocated" is device and shared memory of that device together; host memory is told separately in
+`memory_stats`. The numbers are those of the dpmem ledger: sizes as the program asked for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpmem import _native, _runtime
+
+#: What `row_reading` answers, in order.
+FIELDS = (
+    "current_bytes",
+    "current_count",
+    "peak_bytes",
+    "peak_count",
+    "allocated_bytes",
+    "alloc_count",
+    "freed_bytes",
+    "free_count",
+    "failed_count",
+    "run_peak_bytes",
+    "run_peak_count",
+)
+_ACCUMULATED = ("allocated_bytes", "alloc_count", "freed_bytes", "free_count", "failed_count")
+_KINDS = ("device", "shared", "host")
+
+#: Where accumulated counters start from, by recording, device and kind.
+_bases: dict[tuple[int, str, str], dict[str, int]] = {}
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes of device and shared USM that are in use on a device.
+
+    Raises
+    ------
+    RuntimeError
+        Nothing has been recorded in this process.
+    ValueError, TypeError
+        `device` names no device.
+    """
+    return _row(_filter(device), "total")["current_bytes"]
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes in use on a device at a time, since recording started or `reset_peak_memory_stats`.
+
+    Raises as `memory_allocated` does.
+    """
+    return _row(_filter(device), "total")["peak_bytes"]
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes that the process has taken from the runtime: what is in use, as long as no pool keeps more.
+
+    Raises as `memory_allocated` does.
+    """
+    return memory_allocated(device)
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes reserved at a time. Raises as `memory_allocated` does."""
+    return max_memory_allocated(device)
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Start `max_memory_allocated` and the peaks of `memory_stats` anew from what is in use.
+
+    The peak in the report of a run stays that of the whole run. Raises as `memory_allocated` does.
+    """
+    _native.row_reset_peak(_filter(device))
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Start the totals of `memory_stats` (allocated, freed, failures) anew. Raises as `memory_allocated` does."""
+    name, recording = _filter(device), _native.recording_id()
+    for kind in ("total", *_KINDS):
+        row = dict(zip(FIELDS, _native.row_reading(name, kind), strict=True))
+        _bases[recording, name, kind] = {field: row[field] for field in _ACCUMULATED}
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """All counters of a device as a flat dict, keys in alphabetical order.
+
+    Keys are `allocated_bytes.KIND.WHAT` and `allocation.KIND.WHAT` (a number of blocks), with KIND one of `all` (device
+    and shared together), `device`, `shared`, `host`, and WHAT one of `current`, `peak`, `allocated`, `freed`;
+    `reserved_bytes.all.WHAT`; `num_ooms`, allocations that the runtime refused; and, over all devices, `fill.count` and
+    `fill.bytes`. Raises as `memory_allocated` does.
+    """
+    name = _filter(device)
+    stats: dict[str, int] = {}
+    for label, kind in (("all", "total"), *((kind, kind) for kind in _KINDS)):
+        row = _row(name, kind)
+        sums = {"current": "current", "peak": "peak"}
+        for what, prefix in sums.items():
+            stats[f"allocated_bytes.{label}.{what}"] = row[f"{prefix}_bytes"]
+            stats[f"allocation.{label}.{what}"] = row[f"{prefix}_count"]
+        stats[f"allocated_bytes.{label}.allocated"] = row["allocated_bytes"]
+        stats[f"allocated_bytes.{label}.freed"] = row["freed_bytes"]
+        stats[f"allocation.{label}.allocated"] = row["alloc_count"]
+        stats[f"allocation.{label}.freed"] = row["free_count"]
+    for what in ("current", "peak", "allocated", "freed"):
+        stats[f"reserved_bytes.all.{what}"] = stats[f"allocated_bytes.all.{what}"]
+    stats["num_ooms"] = sum(_row(name, kind)["failed_count"] for kind in _KINDS)
+    stats["fill.count"], stats["fill.bytes"] = _native.fills()
+    return dict(sorted(stats.items()))
+
+
+def memory_snapshot(device: Any = None) -> list[dict[str, Any]]:
+    """The blocks in use, oldest first; of one device, or of all where `device` is None.
+
+    Each is a dict with `address`, `bytes`, `kind`, `device` (None for host memory of a context of several devices),
+    `site` and `stack`: frames as dicts with `file`, `line`, `function` and `library`, innermost first; where there is no
+    stack, `origin` says why. Raises as `memory_allocated` does.
+    """
+    _native.recording_id()
+    wanted = None if device is None else _filter(device)
+    _runtime.name_devices()
+    return [
+        {
+            "address": address,
+            "bytes": size,
+            "kind": kind,
+            "device": name,
+            "site": site,
+            "stack": [
+                {"file": file, "line": line, "function": function, "library": library}
+                for file, line, function, library in stack
+            ],
+            "origin": origin,
+        }
+        for address, size, kind, name, site, stack, origin in _native.live_blocks()
+        if wanted is None or name == wanted
+    ]
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The counters of a device as a table. `abbreviated` leaves the kinds out. Raises as `memory_allocated` does."""
+    name = _filter(device)
+    stats = memory_stats(name)
+    kinds = ("all",) if abbreviated else ("all", *_KINDS)
+    head = f"{'':<18}{'now':>12}{'at peak':>12}{'allocated':>12}{'freed':>12}"
+    rule = "-" * len(head)
+    lines = [f"USM of {name or 'the default device'}, as dpmem has recorded it", rule, head, rule]
+    for group, show in (("allocated_bytes", _native.human_size), ("allocation", _native.human_count)):
+        for kind in kinds:
+            label = {"allocated_bytes": "bytes", "allocation": "blocks"}[group]
+            cells = (show(stats[f"{group}.{kind}.{what}"]) for what in ("current", "peak", "allocated", "freed"))
+            lines.append(f"{label + ', ' + kind:<18}" + "".join(f"{cell:>12}" for cell in cells))
+    lines.append(rule)
+    lines.append(f"allocations refused: {_native.human_count(stats['num_ooms'])}")
+    return "\n".join(lines)
+
+
+def _row(name: str, kind: str) -> dict[str, int]:
+    row = dict(zip(FIELDS, _native.row_reading(name, kind), strict=True))
+    for field, start in _bases.get((_native.recording_id(), name, kind), {}).items():
+        row[field] -= start
+    return row
+
+
+def _filter(device: Any) -> str:
+    """The filter string of the device that `device` means. Brings nothing of SYCL up."""
+    _native.recording_id()
+    used = _native.hook_runtime_is_up()
+    if used:
+        _runtime.name_devices()
+    if device is None:
+        default = _runtime.default_device() if used else None
+        return _runtime.root_filter(default) if default is not None else ""
+    if isinstance(device, str):
+        return _filter_of_string(device, used)
+    for attribute in ("sycl_device", "filter_string"):
+        if hasattr(type(device), attribute):
+            return _runtime.root_filter(getattr(device, attribute, device) if attribute == "sycl_device" else device)
+    raise TypeError(
+        f"expected a device as a filter string, dpctl.SyclDevice, dpnp device, queue or None, got {type(device).__name__}"
+    )
+
+
+def _filter_of_string(text: str, used: bool) -> str:
+    dpctl = _runtime.dpctl_module()
+    if not used or dpctl is None:
+        return text
+    known = [_runtime.root_filter(device) for device in _runtime.devices()]
+    if text in known:
+        return text
+    try:
+        return _runtime.root_filter(dpctl.SyclDevice(text))
+    except Exception:
+        there = ", ".join(known) or "none"
+        raise ValueError(f"expected the filter string of a device, got `{text}`; devices here: {there}") from None

@@ -1,0 +1,164 @@
+"""``dpmem run``: one program, one recording, one report.
+
+The order is CPython's own, with the report put in: the main module ends and its exception is printed; the interpreter waits for
+threads; **the report is taken**, in the ``atexit`` handler that runs first because it was registered last; the program's
+``atexit`` handlers run; the interpreter goes; native code writes the summary. A fault of ours never stops the program.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+
+from dpmem import _icd, _native, _program, _recording, _spawn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Options:
+    """What was asked for, as far as a spawned child needs it too."""
+
+    def __init__(self, *, json: str | None, stack_depth: int, summary: bool) -> None:
+        self.json = json
+        self.stack_depth = stack_depth
+        self.summary = summary
+        self.kind = "code"
+        self.target = ""
+        self.arguments: list[str] = []
+
+    @classmethod
+    def of(cls, answer: dict[str, Any]) -> Options:
+        """Take the options over from the parsed command line."""
+        options = cls(json=answer["json"], stack_depth=answer["stack_depth"], summary=answer["summary"])
+        options.kind, options.target, options.arguments = answer["kind"], answer["target"], answer["arguments"]
+        return options
+
+    @property
+    def command(self) -> list[str]:
+        """The program as it would follow ``python`` on a command line."""
+        option = {"script": [], "module": ["-m"], "code": ["-c"]}[self.kind]
+        # Words need not be Unicode; a report is.
+        return [os.fsencode(word).decode("utf-8", "backslashreplace") for word in (*option, self.target, *self.arguments)]
+
+
+def begin(answer: dict[str, Any]) -> Session | int:
+    """Make everything ready and start recording: a session whose program is to be run, or an exit code."""
+    options = Options.of(answer)
+    if options.json is not None and options.json != "-":
+        options.json = os.path.abspath(options.json)
+        problem = _native.cli_report_problem(options.json)
+        if problem is not None:
+            _say(f"cannot {problem}")
+            return 2
+    try:
+        program = _program.prepare(options.kind, options.target, options.arguments)
+    except _program.CannotStart as reason:
+        _say(str(reason))
+        return reason.code
+    session = Session(options, program)
+    note = _icd.use_pip_runtime()
+    if note is not None:
+        session.notes.append(note)
+        _say(note)
+    _spawn.watch(stack_depth=options.stack_depth, json=None if options.json == "-" else options.json)
+    session.arm()
+    return session
+
+
+class Session:
+    """The recording of one program in one process."""
+
+    def __init__(self, options: Options, program: _program.Program) -> None:
+        self.options = options
+        self.program = program
+        self.notes: list[str] = []
+        self._pid = os.getpid()
+        self._exit_code = 0
+        self._signal = 0
+        self._started = time.time()
+        self._started_ticks = time.monotonic()
+
+    def arm(self) -> None:
+        """Start recording, and see to it that every way out leads past the report."""
+        _native.process_arm(self._terminated, self._exiting)
+        try:
+            _recording.begin(stack_depth=self.options.stack_depth)
+        except Exception as error:
+            _say(f"recording could not start, the program runs without: {_described(error)}")
+
+    def ended(self, end: _native.ProgramEnd) -> object:
+        """Note how the main module ended; the result is for ``sys.exit``."""
+        self.program.tidy(end)
+        del self.program  # it refers to the program's namespace, which must go when the interpreter goes
+        if os.getpid() == self._pid:
+            self._exit_code, self._signal = end.exit_code, end.signal
+            atexit.register(self._report_at_exit)
+        return end.status
+
+    def _report_at_exit(self) -> None:
+        if _native.process_claim():
+            signal = _native.process_terminated_by()
+            if signal:
+                self._note_termination(signal)
+            self._report(-signal if signal else self._exit_code, die_by=self._signal or None)
+
+    def _terminated(self, signal: int) -> None:
+        if _native.process_claim():
+            self._note_termination(signal)
+            self._report(-signal)
+
+    def _exiting(self, status: int) -> None:
+        if _native.process_claim():
+            self.notes.append("the program left through os._exit: its atexit handlers did not run")
+            self._report(status & 0xFF)
+
+    def _note_termination(self, signal: int) -> None:
+        name = {1: "SIGHUP", 15: "SIGTERM"}.get(signal, f"signal {signal}")
+        self.notes.append(f"the program was terminated by {name}: this is how things stood at that moment")
+
+    def _report(self, exit_code: int, *, die_by: int | None = None) -> None:
+        summary, data, failure = "", "", None
+        try:
+            finished = _recording.finish(
+                command=self.options.command,
+                exit_code=exit_code,
+                started=_utc(self._started),
+                duration_s=time.monotonic() - self._started_ticks,
+                notes=self.notes,
+            )
+            if self.options.json == "-":
+                data = finished.json + "\n"
+            elif self.options.json is not None:
+                problem = _native.cli_write_report(self.options.json, finished.json)
+                failure = problem and f"cannot {problem}"
+            if self.options.summary:
+                width, colour = _native.process_terminal(2)
+                summary = finished.render(width, colour)
+        except BaseException as error:
+            failure = f"no report: {_described(error)}"
+        if summary and not summary.endswith("\n"):
+            summary += "\n"
+        if failure:
+            summary += f"dpmem: {failure}\n"
+        exit_instead = 2 if failure and exit_code == 0 else None
+        _native.process_settle(summary, data, exit_instead=exit_instead, die_by=die_by)
+
+
+def _utc(seconds: float) -> Any:
+    # The C module: `datetime` itself could by now be the program's own file of that name.
+    import _datetime
+
+    return _datetime.datetime.fromtimestamp(seconds, _datetime.timezone.utc)
+
+
+def _described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _say(text: str) -> None:
+    if sys.stderr is not None:
+        _native.process_write(2, f"dpmem: {text}\n")

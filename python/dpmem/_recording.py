@@ -1,0 +1,130 @@
+"""Starting to record, and taking the report: what `dpmem run` and `dpmem.start()` have in common."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from dpmem import _native, _runtime
+
+if TYPE_CHECKING:
+    import datetime
+
+    from dpmem._native import Finished
+
+#: How long the end of a run waits for queued work.
+DRAIN_S = 10.0
+#: Size of the blocks that prove that the hook works.
+_PROBE_BYTES = 4096
+
+_no_stacks: str | None = None
+
+
+def begin(*, stack_depth: int) -> None:
+    """Record from the program's first USM call on; brings nothing of SYCL up."""
+    _configure(stack_depth)
+    if os.environ.get("DPMEM_TEST_MARK") == "1":
+        _native.reference_mark()
+    if os.environ.get("DPMEM_TEST_REFERENCE") == "1":
+        _native.reference_start()
+    _native.hook_arm(False)
+
+
+def begin_late(*, stack_depth: int) -> None:
+    """Record from now on, in a process that may have used USM already."""
+    _configure(stack_depth)
+    if not _native.hook_runtime_is_up():
+        _native.hook_arm(False)
+        return
+    queue = next(iter(_runtime.queues()), None)
+    if queue is None:
+        # Nothing of the program's can be probed with; its next allocation will be the proof.
+        _native.hook_arm(True)
+        return
+    _native.hook_start_now()
+    while not _native.hook_prove(_probe(queue)):
+        pass
+    blocks = _runtime.existing_blocks()
+    _runtime.name_devices()
+    for address, size, kind, device in blocks:
+        _native.hook_adopt(address, size, kind, device)
+
+
+def _probe(queue: Any) -> list[int]:
+    """Allocate and free a block of each kind that the device has; how many of each."""
+    memory = sys.modules["dpctl.memory"]
+    made = []
+    for name in ("MemoryUSMDevice", "MemoryUSMHost", "MemoryUSMShared"):
+        try:
+            block = getattr(memory, name)(_PROBE_BYTES, queue=queue)
+        except Exception:
+            made.append(0)
+            continue
+        del block
+        made.append(1)
+    return made
+
+
+def finish(
+    *, command: list[str], exit_code: int, started: datetime.datetime, duration_s: float, notes: list[str]
+) -> Finished:
+    """Take the report: wait for queued work, find out what Python still holds, read the ledger, stop recording."""
+    used = _native.hook_status()["phase"] == "installed"
+    drained = _runtime.drain(DRAIN_S) if used else True
+    if used:
+        _runtime.name_devices()
+    finished = _native.report_build(
+        {
+            "command": command,
+            "python": _runtime.python_version(),
+            "exit_code": exit_code,
+            "started": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "duration_s": duration_s,
+            "notes": notes,
+            "devices": _runtime.device_facts() if used else [],
+            "referenced": _runtime.referenced_addresses() if used else [],
+            "drained": drained,
+            "no_stacks": _no_stacks,
+            "mark": os.environ.get("DPMEM_TEST_MARK") == "1",
+            "reference": os.environ.get("DPMEM_TEST_REFERENCE") == "1",
+        }
+    )
+    _native.frames_close()
+    _native.hook_stop()
+    return finished
+
+
+def _configure(stack_depth: int) -> None:
+    global _no_stacks
+    _no_stacks = "switched off (stack depth 0)" if stack_depth == 0 else _calibrate()
+    _native.frames_configure(stack_depth, _library_folders())
+
+
+def _calibrate() -> str | None:
+    """Let the hook learn the layout of frames, from a stack of several kinds of frames; why not, if it can't."""
+    problem: str | None = None
+
+    def innermost(_left: object, _right: object) -> object:
+        nonlocal problem
+        try:
+            _native.frames_calibrate()
+        except RuntimeError as error:
+            problem = str(error)
+        return None
+
+    def generator() -> Any:
+        # A function called back from C: newer interpreters put a frame of their own between the two.
+        yield reduce(innermost, (1, 2))
+
+    for _ in generator():
+        pass
+    return problem
+
+
+def _library_folders() -> list[str]:
+    """Folders whose files are no user code."""
+    folders = {os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.__file__)}
+    folders.update(path for path in sys.path if path.endswith(("lib-dynload", "site-packages", "dist-packages")))
+    return sorted(folders | {os.path.realpath(folder) for folder in folders})

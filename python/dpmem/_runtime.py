@@ -1,0 +1,203 @@
+"""What dpctl knows: its devices, its memory objects, the work in its queues.
+
+Everything here works on a dpctl that the program has imported; nothing imports it or brings SYCL up. No object of the
+program is asked for anything that could run code of the program.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dpmem import _native
+
+#: A property that the runtime is asked for every time, so that the hook hears which device is meant.
+_ASKED_ANEW = ("max_compute_units", "global_mem_size", "vendor", "driver_version")
+_KINDS = {"MemoryUSMDevice": "device", "MemoryUSMShared": "shared", "MemoryUSMHost": "host"}
+
+
+def dpctl_module() -> Any | None:
+    """The program's dpctl, if it has imported one whole."""
+    module = sys.modules.get("dpctl")
+    return module if module is not None and hasattr(module, "get_devices") else None
+
+
+def devices() -> list[Any]:
+    """Every root device; SYCL must be up."""
+    dpctl = dpctl_module()
+    return list(dpctl.get_devices()) if dpctl is not None else []
+
+
+def default_device() -> Any | None:
+    """The device that SYCL would choose; SYCL must be up."""
+    dpctl = dpctl_module()
+    if dpctl is None:
+        return None
+    try:
+        return dpctl.select_default_device()
+    except Exception:
+        return None
+
+
+def root_filter(device: Any) -> str:
+    """The filter string of a device, or of the root device that a sub-device is part of."""
+    parent = getattr(device, "parent_device", None)
+    while parent is not None:
+        device, parent = parent, getattr(parent, "parent_device", None)
+    return str(device.filter_string)
+
+
+def name_devices() -> None:
+    """Tell the hook the names of the devices it has seen."""
+    if not _native.device_unnamed():
+        return
+    for device in devices():
+        handle = _handle(device)
+        if handle:
+            _native.device_name(handle, root_filter(device))
+
+
+def _handle(device: Any) -> int:
+    for name in _ASKED_ANEW:
+        _, handle = _native.device_observe(lambda name=name: getattr(device, name, None))
+        if handle:
+            return handle
+    return 0
+
+
+def device_facts() -> list[dict[str, object]]:
+    """What a report says of each root device."""
+    default = default_device()
+    facts = []
+    for device in devices():
+        kind = str(device.device_type).rpartition(".")[2]
+        facts.append(
+            {
+                "filter": root_filter(device),
+                "name": str(device.name).strip(),
+                "backend": str(device.backend).rpartition(".")[2],
+                "type": kind,
+                # dpctl doesn't tell of a GPU whether it shares the host's memory.
+                "integrated": True if kind == "cpu" else None,
+                "default": default is not None and device == default,
+                "score": _number(device, "default_selector_score"),
+                "capacity_bytes": _number(device, "global_mem_size"),
+                "max_alloc_bytes": _number(device, "max_mem_alloc_size"),
+            }
+        )
+    return facts
+
+
+def _number(device: Any, name: str) -> int | None:
+    try:
+        return int(getattr(device, name))
+    except Exception:
+        return None
+
+
+def _memory_types() -> dict[int, str]:
+    """The classes of dpctl's memory objects, subclasses included, by id."""
+    module = sys.modules.get("dpctl.memory")
+    types: dict[int, str] = {}
+    for name, kind in _KINDS.items():
+        pending = [getattr(module, name, None)]
+        while pending:
+            cls = pending.pop()
+            if isinstance(cls, type):
+                types[id(cls)] = kind
+                pending.extend(type.__subclasses__(cls))
+    return types
+
+
+def memory_objects() -> Iterator[tuple[Any, str]]:
+    """Every dpctl memory object in the process with its kind; none if dpctl isn't imported."""
+    types = _memory_types()
+    if not types:
+        return
+    for candidate in gc.get_objects():
+        kind = types.get(id(type(candidate)))
+        if kind is not None:
+            yield candidate, kind
+
+
+def _base() -> Any:
+    """The class that memory objects of all kinds have in common: its own properties can't be overridden."""
+    memory = sys.modules["dpctl.memory"]
+    return next(cls for cls in memory.MemoryUSMDevice.__mro__ if "_pointer" in vars(cls))
+
+
+def referenced_addresses() -> list[int]:
+    """The address that each memory object points to."""
+    found = list(memory_objects())
+    if not found:
+        return []
+    pointer = _base()._pointer.__get__
+    return [int(pointer(memory)) for memory, _ in found]
+
+
+def existing_blocks() -> list[tuple[int, int, str, str]]:
+    """Blocks that belong to memory objects: address, bytes, kind and device; each once, however many share it."""
+    found = list(memory_objects())
+    if not found:
+        return []
+    base = _base()
+    blocks: dict[int, tuple[int, int, str, str]] = {}
+    for memory, kind in found:
+        address, size = int(base._pointer.__get__(memory)), int(base.nbytes.__get__(memory))
+        device = root_filter(base.sycl_device.__get__(memory))
+        known = blocks.get(address)
+        if known is None or known[1] < size:
+            blocks[address] = (address, size, kind, device)
+    # A memory object may also view a part of another's block; only what begins no earlier block is a block.
+    whole: list[tuple[int, int, str, str]] = []
+    for block in sorted(blocks.values()):
+        if not whole or block[0] >= whole[-1][0] + max(whole[-1][1], 1):
+            whole.append(block)
+    return whole
+
+
+def queues() -> list[Any]:
+    """Every queue that the program could have work in."""
+    dpctl = dpctl_module()
+    queue_type = getattr(dpctl, "SyclQueue", None)
+    if queue_type is None:
+        return []
+    found = [candidate for candidate in gc.get_objects() if type(candidate) is queue_type]
+    for memory, _ in memory_objects():
+        found.append(_base().sycl_queue.__get__(memory))
+    return list({hash(queue): queue for queue in found}.values())
+
+
+def _order_managers() -> list[Any]:
+    """dpctl's keepers of the order of tasks, one for each queue ever used."""
+    utils = sys.modules.get("dpctl.utils")
+    managers = getattr(getattr(utils, "SequentialOrderManager", None), "_map", None)
+    try:
+        return list(managers.get().values()) if managers is not None else []
+    except Exception:
+        return []
+
+
+def drain(seconds: float) -> bool:
+    """Wait for all queued work, at most `seconds`; whether it ended."""
+    waits: list[Callable[[], object]] = [manager.wait for manager in _order_managers()]
+    waits.extend(queue.wait for queue in queues())
+    if not waits:
+        return True
+
+    def wait() -> None:
+        for each in waits:
+            try:
+                each()
+            except Exception:
+                # Asynchronous errors of the program's kernels are the program's to see, not ours.
+                continue
+
+    return _native.bounded_call(wait, seconds)
+
+
+def python_version() -> str:
+    """The interpreter's version, as in `3.11.7`."""
+    return ".".join(map(str, sys.version_info[:3]))

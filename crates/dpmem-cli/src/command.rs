@@ -128,17 +128,20 @@ where
     }
 }
 
-/// Writes `-mMODULE` and `-cCODE` as two words: attached, clap would end the option there and read on, whereas everything that
-/// follows belongs to the program.
+/// Writes `-mMODULE` and `-cCODE` as two words: attached, clap would end the option there and read on,
+/// whereas everything that follows belongs to the program.
 fn detached(mut words: Vec<OsString>) -> Vec<OsString> {
     let command = CommandLine::command();
     let Some(run) = words.get(1).and_then(|name| command.find_subcommand(name)) else { return words };
     let takes_value = |word: &str| {
         let mut options = run.get_arguments();
-        options.any(|option| word.strip_prefix("--") == option.get_long() && option.get_action().takes_values())
+        options
+            .any(|option| word.strip_prefix("--") == option.get_long() && option.get_action().takes_values())
     };
     let mut place = 2;
-    while let Some(word) = words.get(place).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
+    while let Some(word) =
+        words.get(place).and_then(|word| word.to_str()).filter(|word| word.starts_with('-'))
+    {
         if word.starts_with("--") {
             if word == "--" {
                 break;

@@ -42,7 +42,8 @@ fn own_options_come_before_the_program() {
 
 #[test]
 fn what_follows_the_program_is_the_programs() {
-    let theirs = ["--json", "theirs", "-m", "-c", "--", "--help", "-V", "--no-summary", "--stack-depth", "many", ""];
+    let theirs =
+        ["--json", "theirs", "-m", "-c", "--", "--help", "-V", "--no-summary", "--stack-depth", "many", ""];
     for (program, target) in [
         (vec!["x.py"], Target::Script("x.py".into())),
         (vec!["-m", "x"], Target::Module("x".into())),
@@ -94,7 +95,7 @@ fn refusals_say_what_came_and_what_was_expected() {
         (vec!["run", "--stack-depth", "129", "x.py"], "from 0 to 128"),
         (vec!["run", "--stack-depth", "deep", "x.py"], "'deep'"),
         (vec!["run", "--json"], "'--json <FILE>'"),
-        (vec!["run", "-m"], "'-m <MODULE>...'"),
+        (vec!["run", "-m"], "'-m <MODULE> [ARGS]...'"),
         (vec!["run"], "no program was named"),
         (vec!["run", "--no-summary"], "no program was named"),
         (vec!["rum", "x.py"], "'rum'"),

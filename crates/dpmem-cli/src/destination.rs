@@ -1,11 +1,12 @@
 //! Where a report goes as a file: checked before the program starts, written in one piece after it ended.
 //!
-//! A regular file is replaced by renaming a finished one over it, so a reader never sees half a report. What is no regular
-//! file (`/dev/null`, a named pipe, `/dev/fd/3`) is opened and written as it stands.
+//! A regular file is replaced by renaming a finished one over it, so a reader never sees half a report. What
+//! is no regular file (`/dev/null`, a named pipe, `/dev/fd/3`) is opened and written as it stands.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, process};
 
@@ -52,7 +53,10 @@ impl Destination {
             Ok(found) if found.is_dir() => return Err(self.error(Reason::IsFolder)),
             Ok(found) if !found.is_file() => return Ok(()),
             Ok(_) => {
-                OpenOptions::new().append(true).open(&target).map_err(|error| self.error(Reason::Refused(error)))?;
+                OpenOptions::new()
+                    .append(true)
+                    .open(&target)
+                    .map_err(|error| self.error(Reason::Refused(error)))?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(self.error(Reason::Refused(error))),
@@ -64,9 +68,17 @@ impl Destination {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(self.error(Reason::NoFolder)),
             Err(error) => return Err(self.error(Reason::Refused(error))),
         }
-        let trial = unfinished(&target);
-        let made = OpenOptions::new().write(true).create_new(true).open(&trial);
-        made.and_then(|_| fs::remove_file(&trial)).map_err(|error| self.error(Reason::Refused(error)))
+        // A file without a name: it cannot be left behind, whenever the process is killed.
+        match OpenOptions::new().write(true).custom_flags(libc::O_TMPFILE).open(folder) {
+            // The file system cannot do that; whether it can do the rest turns out later.
+            Err(error)
+                if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(self.error(Reason::Refused(error))),
+            Ok(_) => Ok(()),
+        }
     }
 
     /// Writes `text` and a newline.
@@ -98,14 +110,21 @@ impl fmt::Display for DestinationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.reason {
-            Reason::IsFolder => write!(f, "write the report to `{path}`: that is a folder; name a file in it"),
+            Reason::IsFolder => {
+                write!(f, "write the report to `{path}`: that is a folder; name a file in it")
+            }
             Reason::NoFolder => {
-                write!(f, "write the report to `{path}`: its folder does not exist; create it or name another")
+                write!(
+                    f,
+                    "write the report to `{path}`: its folder does not exist; create it or name another"
+                )
             }
             Reason::FolderIsFile => {
                 write!(f, "write the report to `{path}`: a part of the path is a file, not a folder")
             }
-            Reason::Refused(error) => write!(f, "write the report to `{path}`: {error}; name a place you may write to"),
+            Reason::Refused(error) => {
+                write!(f, "write the report to `{path}`: {error}; name a place you may write to")
+            }
         }
     }
 }
@@ -132,13 +151,14 @@ fn unfinished(path: &Path) -> PathBuf {
 
 fn replace(target: &Path, text: &str) -> io::Result<()> {
     let trial = unfinished(target);
-    let written = OpenOptions::new().write(true).create(true).truncate(true).open(&trial).and_then(|mut file| {
-        write_line(&mut file, text)?;
-        if let Ok(old) = fs::metadata(target) {
-            file.set_permissions(old.permissions())?;
-        }
-        fs::rename(&trial, target)
-    });
+    let written =
+        OpenOptions::new().write(true).create(true).truncate(true).open(&trial).and_then(|mut file| {
+            write_line(&mut file, text)?;
+            if let Ok(old) = fs::metadata(target) {
+                file.set_permissions(old.permissions())?;
+            }
+            fs::rename(&trial, target)
+        });
     if written.is_err() {
         // The first error is the one to report; a leftover that cannot be removed changes nothing about it.
         let _ = fs::remove_file(&trial);
@@ -166,8 +186,9 @@ mod tests {
 
         fn names(&self) -> Vec<String> {
             let entries = fs::read_dir(&self.0).expect("the folder is there");
-            let mut names: Vec<_> =
-                entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+            let mut names: Vec<_> = entries
+                .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+                .collect();
             names.sort();
             names
         }

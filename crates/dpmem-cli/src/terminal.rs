@@ -6,12 +6,14 @@ use std::ffi::OsStr;
 pub const DEFAULT_WIDTH: u16 = 100;
 const MIN_WIDTH: u16 = 40;
 
-/// Whether a text may carry colour: only on a terminal that understands it, and only without a non-empty `NO_COLOR`.
+/// Whether a text may carry colour: only on a terminal that understands it, and only without a non-empty
+/// `NO_COLOR`.
 pub fn colour(is_terminal: bool, no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
     is_terminal && no_color.is_none_or(OsStr::is_empty) && term.is_none_or(|term| term != "dumb")
 }
 
-/// The width to write for, in columns: `COLUMNS` if it is a number, else the terminal's own, else [`DEFAULT_WIDTH`].
+/// The width to write for, in columns: `COLUMNS` if it is a number, else the terminal's own, else
+/// [`DEFAULT_WIDTH`].
 pub fn width(columns: Option<&OsStr>, terminal: Option<u16>) -> u16 {
     let asked = columns.and_then(|text| text.to_str()).and_then(|text| text.trim().parse::<u16>().ok());
     let known = asked.filter(|&n| n > 0).or(terminal.filter(|&n| n > 0));

@@ -5,12 +5,16 @@
 //! which slot it went through. Two ways to make the calls:
 //!
 //! * **by symbols**: the runtime's entry points are called with a sentinel that the stub answers itself; nothing of the
-//!   runtime runs. It needs the entry points' addresses, which a library exports or keeps in `.symtab`.
+//!   runtime runs. It needs the entry points' addresses, which a library exports or keeps in `.symtab`. A sentinel that
+//!   met no stub would crash the runtime, so one harmless call (how many adapters are there?) first shows that the
+//!   entry points go through a table that holds stubs. Where layers are switched on (tracing, validation), each has a
+//!   table of its own behind the first; the stub that answers is the first one's.
 //! * **by watching**: dpctl allocates, copies and frees a block of an unlikely size, and the stubs tell who was handed
 //!   that size or that block. It needs no symbols at all, but it does real work, and finds the essential functions
 //!   only.
 
 
+use crate::abi::{Handle, SUCCESS, UrResult};
 use crate::elf::{self, Library};
 use crate::error::Error;
 use crate::functions::Function;
@@ -19,8 +23,8 @@ use crate::stubs;
 
 /// Fewer pointers than this are no dispatch table.
 const TABLE_MIN: usize = 100;
-/// No table is longer than this many words.
-const TABLE_MAX: usize = 1024;
+/// How many bytes of an object are searched for a table.
+const WINDOW: usize = 8192;
 
 /// A function and the address of its slot.
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +112,7 @@ fn tables(library: &Library, maps: &[Mapping]) -> Vec<usize> {
             }
             let Some(end) = heap_end(word) else { continue };
             seen.push(word);
-            found.extend(longest_run(word, end.min(word + TABLE_MAX * 8), maps, &is_code));
+            found.extend(runs(word, end.min(word + WINDOW), maps, &is_code));
         }
     }
     found
@@ -125,21 +129,24 @@ fn words<'a>(start: usize, end: usize, maps: &'a [Mapping]) -> impl Iterator<Ite
     })
 }
 
-/// The addresses of the code pointers in the longest run of such (and of empty entries between them).
-fn longest_run(start: usize, end: usize, maps: &[Mapping], is_code: &impl Fn(usize) -> bool) -> Vec<usize> {
-    let (mut best, mut run) = (Vec::new(), Vec::new());
+/// The addresses of the code pointers in every run that is long enough for a table; empty entries don't end a run.
+fn runs(start: usize, end: usize, maps: &[Mapping], is_code: &impl Fn(usize) -> bool) -> Vec<usize> {
+    let (mut found, mut run) = (Vec::new(), Vec::new());
+    let mut keep = |run: &mut Vec<usize>| {
+        if run.len() >= TABLE_MIN {
+            found.append(run);
+        }
+        run.clear();
+    };
     for (index, word) in words(start, end, maps).enumerate() {
         if is_code(word) {
             run.push(start.next_multiple_of(8) + index * 8);
         } else if word != 0 {
-            if run.len() > best.len() {
-                best = std::mem::take(&mut run);
-            }
-            run.clear();
+            keep(&mut run);
         }
     }
-    let longest = if run.len() > best.len() { run } else { best };
-    if longest.len() >= TABLE_MIN { longest } else { Vec::new() }
+    keep(&mut run);
+    found
 }
 
 /// Stubs in every slot; taken out again when dropped.
@@ -181,11 +188,14 @@ fn by_symbols(libraries: &[Library], slots: &[usize], maps: &[Mapping]) -> (Stri
             entries = library.local_functions(&names);
         }
         let _stubbed = Stubbed::new(slots, maps);
+        if !leads_through_stubs(library, slots.len()) {
+            continue;
+        }
         let found: Vec<_> = Function::ALL
             .iter()
             .zip(entries)
             .filter_map(|(&function, entry)| {
-                // SAFETY: the symbol names an entry point of the runtime, and stubs are in its table.
+                // SAFETY: the symbol names an entry point of the runtime, and its table holds stubs, as was shown above.
                 let index = unsafe { stubs::probe(entry?) }?;
                 Some(Slot { function, address: slots[index] })
             })
@@ -196,6 +206,23 @@ fn by_symbols(libraries: &[Library], slots: &[usize], maps: &[Mapping]) -> (Stri
     }
     let module = libraries.first().map_or_else(String::new, |library| library.name().to_string());
     (module, Vec::new())
+}
+
+/// Whether the entry points of `library` go through a table that holds stubs.
+fn leads_through_stubs(library: &Library, used: usize) -> bool {
+    type AdapterGet = unsafe extern "C" fn(u32, *mut Handle, *mut u32) -> UrResult;
+    const NAME: &str = "urAdapterGet";
+    let entry = library.exported(NAME).or_else(|| library.local_functions(&[NAME])[0]);
+    let Some(entry) = entry else { return false };
+    // SAFETY: the symbol is the runtime's function of that name, whose signature the specification fixes.
+    let adapter_get: AdapterGet = unsafe { std::mem::transmute(entry) };
+    let mut count = 0u32;
+    stubs::watch(&raw mut count as usize);
+    // SAFETY: asking for the number of adapters alone changes nothing in a runtime that is up.
+    let result = unsafe { adapter_get(0, std::ptr::null_mut(), &raw mut count) };
+    let seen = stubs::watched(used).iter().any(|&(_, positions)| positions & stubs::THIRD != 0);
+    stubs::watch(0);
+    result == SUCCESS && seen
 }
 
 /// dpctl's C interface, as far as the watching route needs it.

@@ -5,7 +5,8 @@
 //!
 //! * a call whose first or second argument is [`SENTINEL`] is not passed on: the stub notes *n* and answers an error.
 //!   Nobody but a probe makes such a call, since no handle and no pointer has that value;
-//! * while a *watched* value is set, a stub notes in its slot of `WATCHED` which of the arguments 2 to 5 equalled it.
+//! * while a *watched* value is set, a stub notes in its slot of `WATCHED` which of the arguments 2 to 5 equalled it,
+//!   and passes the call on.
 //!
 //! They keep every argument register, use only `r10` and `r11` (free by the calling convention) and leave the stack as
 //! they found it.
@@ -21,6 +22,7 @@ const STRIDE: usize = 16;
 
 /// What the stub of a watched argument noted: a bit for each argument position.
 pub(crate) const SECOND: usize = 1 << 1;
+pub(crate) const THIRD: usize = 1 << 2;
 pub(crate) const FOURTH: usize = 1 << 3;
 pub(crate) const FIFTH: usize = 1 << 4;
 
@@ -56,12 +58,16 @@ global_asm!(
     "mov r10, qword ptr [rip + {watch}]",
     "test r10, r10",
     "jz 2f",
-    // r10 is needed for two things below, so the index is scaled in place and the table added from memory.
     "cmp rsi, r10",
     "jne 4f",
     "lea r10, [rip + {watched}]",
     "lock or qword ptr [r10 + r11*8], {second}",
     "4: mov r10, qword ptr [rip + {watch}]",
+    "cmp rdx, r10",
+    "jne 6f",
+    "lea r10, [rip + {watched}]",
+    "lock or qword ptr [r10 + r11*8], {third}",
+    "6: mov r10, qword ptr [rip + {watch}]",
     "cmp rcx, r10",
     "jne 5f",
     "lea r10, [rip + {watched}]",
@@ -84,6 +90,7 @@ global_asm!(
     trapped = sym TRAPPED,
     sentinel = const SENTINEL,
     second = const SECOND,
+    third = const THIRD,
     fourth = const FOURTH,
     fifth = const FIFTH,
     refusal = const crate::abi::INVALID_VALUE,
@@ -161,6 +168,10 @@ mod tests {
         let stub: Sum = unsafe { std::mem::transmute(address) };
         assert_eq!(stub(1, 77, 3, 77, 77, 6, 7, 0.0), (1 + 154 + 9 + 308 + 385 + 36 + 49) as f64);
         assert_eq!(watched(10), [(5, SECOND | FOURTH | FIFTH)]);
+        watch(3);
+        stub(1, 77, 3, 77, 77, 6, 7, 0.0);
+        assert_eq!(watched(10), [(5, THIRD)]);
+        watch(77);
         stub(77, 0, 77, 0, 0, 0, 0, 0.0);
         watch(0);
         assert!(watched(10).is_empty());

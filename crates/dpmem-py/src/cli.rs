@@ -15,7 +15,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cli_spawned_path, module)?)
 }
 
-/// Reads a command line: a dict with `command` "run" and the options, or with `command` "exit", `code`, `stdout` and `stderr`.
+/// Reads a command line: a dict with `command` "run" and the options, or with `command` "exit", `code`,
+/// `stdout` and `stderr`.
 #[pyfunction]
 fn cli_parse(py: Python<'_>, words: Vec<OsString>) -> PyResult<Bound<'_, PyDict>> {
     let answer = PyDict::new(py);

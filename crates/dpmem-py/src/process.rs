@@ -1,9 +1,10 @@
-//! What `dpmem run` needs from the process it shares with the program: running the main module without a frame of ours in its
-//! tracebacks, the one moment at which the report is taken, dying as the program would have died, and writing last.
+//! What `dpmem run` needs from the process it shares with the program: running the main module without a
+//! frame of ours in its tracebacks, the one moment at which the report is taken, dying as the program would
+//! have died, and writing last.
 //!
 //! Owns no recording and no report; it calls back into Python for those. Rules:
-//! - Only the process that called [`ending::process_arm`] reports. A forked child inherits all of this and each entry
-//!   point compares process ids first.
+//! - Only the process that called [`ending::process_arm`] reports. A forked child inherits all of this and
+//!   each entry point compares process ids first.
 //! - The report is taken once: main thread, a thread that calls `os._exit` and the thread that answers a
 //!   termination signal compete in [`ending::process_claim`].
 //! - No thread of ours exists unless a termination signal came (a forking program would be warned about it).

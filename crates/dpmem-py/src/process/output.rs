@@ -1,7 +1,8 @@
-//! Writing past the program: straight to file descriptors 1 and 2, and only while they still are what they were at the start.
+//! Writing past the program: straight to file descriptors 1 and 2, and only while they still are what they
+//! were at the start.
 //!
-//! The program may have closed or replaced them; then nothing is written. A closed pipe ends quietly, and `SIGPIPE` does not
-//! reach the program.
+//! The program may have closed or replaced them; then nothing is written. A closed pipe ends quietly, and
+//! `SIGPIPE` does not reach the program.
 #![allow(unsafe_code)] // plain libc calls on integers and local buffers
 
 use std::io;
@@ -37,8 +38,8 @@ fn process_terminal(descriptor: i32) -> (u16, bool) {
 
 fn terminal_width(descriptor: i32) -> Option<u16> {
     let mut size = MaybeUninit::<libc::winsize>::zeroed();
-    // SAFETY: `TIOCGWINSZ` writes one `winsize` to the pointer, which is valid for that; an invalid descriptor is an error code.
-    // All-zero bytes are a valid `winsize`, so it is initialised either way.
+    // SAFETY: `TIOCGWINSZ` writes one `winsize` to the pointer, which is valid for that; an invalid
+    // descriptor is an error code. All-zero bytes are a valid `winsize`, so it is initialised either way.
     unsafe {
         let done = libc::ioctl(descriptor, libc::TIOCGWINSZ, size.as_mut_ptr()) == 0;
         done.then(|| size.assume_init().ws_col)
@@ -77,7 +78,8 @@ impl Stream {
     /// Says on `elsewhere` that a text for this stream was lost because the program replaced it.
     pub(super) fn explain_loss(&self, elsewhere: &Self) {
         if !self.unchanged() {
-            elsewhere.write(b"dpmem: the report was for standard output, which the program closed or replaced\n");
+            elsewhere
+                .write(b"dpmem: the report was for standard output, which the program closed or replaced\n");
         }
     }
 
@@ -98,7 +100,8 @@ fn file_behind(descriptor: i32) -> Option<(u64, u64)> {
     }
 }
 
-/// Writes all of it, waiting where the descriptor is non-blocking. False when the reader is gone or the descriptor is closed.
+/// Writes all of it, waiting where the descriptor is non-blocking. False when the reader is gone or the
+/// descriptor is closed.
 pub(super) fn write_all(descriptor: i32, mut text: &[u8]) -> bool {
     let _quiet = WithoutSigpipe::new();
     while !text.is_empty() {
@@ -118,7 +121,8 @@ pub(super) fn write_all(descriptor: i32, mut text: &[u8]) -> bool {
 
 fn wait_until_writable(descriptor: i32) {
     let mut waited = libc::pollfd { fd: descriptor, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one live `pollfd`, count 1. An error ends the wait; the write that follows reports what is wrong.
+    // SAFETY: one live `pollfd`, count 1. An error ends the wait; the write that follows reports what is
+    // wrong.
     unsafe { libc::poll(&raw mut waited, 1, 1000) };
 }
 
@@ -134,8 +138,8 @@ impl WithoutSigpipe {
         let mut only_sigpipe = MaybeUninit::uninit();
         let mut before = MaybeUninit::uninit();
         let mut pending = MaybeUninit::uninit();
-        // SAFETY: each call writes one `sigset_t` to a pointer valid for that before it is read; none of them fails for these
-        // arguments (a valid signal number, a valid `how`).
+        // SAFETY: each call writes one `sigset_t` to a pointer valid for that before it is read; none of them
+        // fails for these arguments (a valid signal number, a valid `how`).
         unsafe {
             libc::sigemptyset(only_sigpipe.as_mut_ptr());
             libc::sigaddset(only_sigpipe.as_mut_ptr(), libc::SIGPIPE);

@@ -1,5 +1,5 @@
-//! Runs a main module the way the interpreter's own start-up does: called from native code, so that no frame of ours is in a
-//! traceback, and with an uncaught exception handed to the interpreter's own printer.
+//! Runs a main module the way the interpreter's own start-up does: called from native code, so that no frame
+//! of ours is in a traceback, and with an uncaught exception handed to the interpreter's own printer.
 #![allow(unsafe_code)] // `PyEval_EvalCode`, `PyFile_WriteObject` and `fflush` have no safe form
 
 use std::ffi::{CStr, c_int};
@@ -39,8 +39,8 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(program_run_module, module)?)
 }
 
-/// Compiles and runs source text (str or bytes) in `namespace`. `lines`, if given, is called with the code object before it
-/// runs.
+/// Compiles and runs source text (str or bytes) in `namespace`. `lines`, if given, is called with the code
+/// object before it runs.
 #[pyfunction]
 #[pyo3(signature = (source, filename, namespace, lines = None))]
 fn program_run_source(
@@ -61,8 +61,8 @@ fn program_run_source(
     ended(py, outcome)
 }
 
-/// Runs what a `.pyc` file holds behind its header: `load(data)` gives the code object. No `load` stands for a header of
-/// another interpreter.
+/// Runs what a `.pyc` file holds behind its header: `load(data)` gives the code object. No `load` stands for
+/// a header of another interpreter.
 #[pyfunction]
 fn program_run_code(
     py: Python<'_>,
@@ -81,7 +81,8 @@ fn program_run_code(
     ended(py, outcome)
 }
 
-/// Runs a module as `python -m` does, or with `alter_argv` false the `__main__` of the folder or zip file at `sys.path[0]`.
+/// Runs a module as `python -m` does, or with `alter_argv` false the `__main__` of the folder or zip file at
+/// `sys.path[0]`.
 #[pyfunction]
 fn program_run_module(py: Python<'_>, name: Bound<'_, PyAny>, alter_argv: bool) -> PyResult<ProgramEnd> {
     let outcome = (|| {
@@ -93,9 +94,9 @@ fn program_run_module(py: Python<'_>, name: Bound<'_, PyAny>, alter_argv: bool) 
 }
 
 fn evaluate(code: &Bound<'_, PyAny>, namespace: &Bound<'_, PyDict>) -> PyResult<()> {
-    // SAFETY: the thread is attached (both arguments are bound to that). `code` is a code object: it came from `compile` or was
-    // checked in `program_run_code`. `namespace` is a dict. The result is a new reference or null with an exception set, which
-    // is what `from_owned_ptr_or_err` takes over.
+    // SAFETY: the thread is attached (both arguments are bound to that). `code` is a code object: it came
+    // from `compile` or was checked in `program_run_code`. `namespace` is a dict. The result is a new
+    // reference or null with an exception set, which is what `from_owned_ptr_or_err` takes over.
     let result = unsafe {
         let value = ffi::PyEval_EvalCode(code.as_ptr(), namespace.as_ptr(), namespace.as_ptr());
         Bound::from_owned_ptr_or_err(code.py(), value)
@@ -120,8 +121,8 @@ fn ended(py: Python<'_>, outcome: PyResult<()>) -> PyResult<ProgramEnd> {
     Ok(ProgramEnd::with_code(py, 1))
 }
 
-/// Has the interpreter print an exception through `sys.excepthook`. A hook that raises `SystemExit` would make the interpreter
-/// leave at once, past the report; then that is the result.
+/// Has the interpreter print an exception through `sys.excepthook`. A hook that raises `SystemExit` would
+/// make the interpreter leave at once, past the report; then that is the result.
 fn print_exception(py: Python<'_>, error: PyErr) -> PyResult<Option<PyErr>> {
     let sys = py.import("sys")?;
     let hook = sys.getattr("excepthook").ok().filter(|hook| !hook.is_none());
@@ -144,7 +145,8 @@ fn print_exception(py: Python<'_>, error: PyErr) -> PyResult<Option<PyErr>> {
             other => other.map(drop),
         }
     })?;
-    // The interpreter borrows the hook it calls, and this one takes itself out of `sys`: our reference keeps it alive.
+    // The interpreter borrows the hook it calls, and this one takes itself out of `sys`: our reference keeps
+    // it alive.
     sys.setattr("excepthook", &in_between)?;
     error.print_and_set_sys_last_vars(py);
     drop(in_between);
@@ -179,7 +181,8 @@ fn print_to_stderr(py: Python<'_>, message: &Bound<'_, PyAny>) {
     let stderr = py.import("sys").and_then(|sys| sys.getattr("stderr")).ok().filter(|file| !file.is_none());
     // An error while printing has nowhere to go; CPython drops it as well.
     if let Some(file) = stderr {
-        // SAFETY: attached, and both pointers are borrowed from live bounds. A negative result leaves an exception, cleared below.
+        // SAFETY: attached, and both pointers are borrowed from live bounds. A negative result leaves an
+        // exception, cleared below.
         unsafe {
             if ffi::PyFile_WriteObject(message.as_ptr(), file.as_ptr(), PRINT_RAW) < 0 {
                 ffi::PyErr_Clear();

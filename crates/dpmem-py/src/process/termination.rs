@@ -1,13 +1,16 @@
-//! `SIGTERM` and `SIGHUP`: the report is made before the process dies, by the same signal and within [`GRACE_S`].
+//! `SIGTERM` and `SIGHUP`: the report is made before the process dies, by the same signal and within
+//! [`GRACE_S`].
 //!
 //! Where the program left the default action in place, a C handler takes its place. Python does not see it:
 //! `signal.getsignal` still says `SIG_DFL`, and a program that installs its own handler replaces ours.
 //!
-//! The handler arms a kernel timer that repeats the signal, and starts a thread that attaches to the interpreter and calls back. The
-//! timer's signal, recognised by [`MARK`], kills: so a hang anywhere, in the handler included, costs the report and never the
-//! death. `pthread_create` is not on the list of functions that a handler may call. Where it interrupted the allocator on
-//! the same thread it can hang; that is the case the timer is for. A thread made beforehand would be safe, but CPython 3.12 and
-//! later warn every program that forks beside a second thread.
+//! The handler arms a kernel timer that repeats the signal, and starts a thread that attaches to the
+//! interpreter and calls back (where Python code signals its own process, the thread that does so goes no
+//! further). The timer's signal, recognised by [`MARK`], kills: so a hang anywhere, in the handler included,
+//! costs the report and never the death. `pthread_create` is not on the list of functions that a handler may
+//! call. Where it interrupted the allocator on the same thread it can hang; that is the case the timer is
+//! for. A thread made beforehand would be safe, but CPython 3.12 and later warn every program that forks
+//! beside a second thread.
 #![allow(unsafe_code)] // signal handlers, timers, threads
 
 use std::ffi::c_void;
@@ -15,7 +18,7 @@ use std::mem::{self, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -31,16 +34,22 @@ static ARRIVED: AtomicI32 = AtomicI32::new(0);
 static ON_SIGNAL: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
 /// Its address marks our timer's signal.
 static MARK: u8 = 0;
+/// The interpreter's `PyGILState_Check`, which is no part of the stable ABI; 0 when there is none.
+static IS_ATTACHED: AtomicUsize = AtomicUsize::new(0);
 
 /// Takes the place of the default action of each signal that has it.
 pub(super) fn install(on_signal: Py<PyAny>) {
     if let Ok(mut slot) = ON_SIGNAL.lock() {
         *slot = Some(on_signal);
     }
+    // SAFETY: a C string and the handle of the global scope.
+    let check = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PyGILState_Check".as_ptr()) };
+    IS_ATTACHED.store(check as usize, Ordering::Relaxed);
     for signal in SIGNALS {
         if handler_of(signal) == libc::SIG_DFL {
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut c_void) = on_arrival;
-            // A signal that comes while ours is handled must get through: the timer's may be the way out of a hang.
+            // A signal that comes while ours is handled must get through: the timer's may be the way out of a
+            // hang.
             let flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER | libc::SA_ONSTACK;
             set_handler(signal, handler as libc::sighandler_t, flags);
         }
@@ -56,16 +65,21 @@ pub(super) fn arrived() -> i32 {
 pub(super) fn die_by(signal: i32) -> ! {
     set_handler(signal, libc::SIG_DFL, 0);
     let mut only = MaybeUninit::uninit();
-    // SAFETY: the set is written before it is used; `kill` with our own process id and a valid signal has no preconditions, and
-    // `pause` none at all. All of these are async-signal-safe.
+    // SAFETY: the set is written before it is used; `kill` with our own process id and a valid signal has no
+    // preconditions. All of these are async-signal-safe.
     unsafe {
         libc::sigemptyset(only.as_mut_ptr());
         libc::sigaddset(only.as_mut_ptr(), signal);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, only.as_ptr(), ptr::null_mut());
         libc::kill(libc::getpid(), signal);
-        loop {
-            libc::pause();
-        }
+    }
+    wait_for_death()
+}
+
+fn wait_for_death() -> ! {
+    loop {
+        // SAFETY: no preconditions; async-signal-safe.
+        unsafe { libc::pause() };
     }
 }
 
@@ -73,30 +87,71 @@ extern "C" fn on_arrival(signal: i32, info: *mut libc::siginfo_t, _context: *mut
     if !owns_process() {
         die_by(signal); // a forked child: as without us
     }
-    // SAFETY: installed with `SA_SIGINFO`, so the kernel passes a valid `siginfo_t`. `si_value` is read only for a timer's signal,
-    // for which the kernel fills it.
-    let ours = unsafe { (*info).si_code == libc::SI_TIMER && (*info).si_value().sival_ptr == mark() };
-    if ours {
+    let cause = Cause::of(info);
+    if cause == Cause::OurTimer {
         STDERR.write(b"dpmem: no report: the process was told to end and did not let go of Python in time\n");
         die_by(signal);
     }
     if ARRIVED.compare_exchange(0, signal, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return; // already dying
     }
-    // SAFETY: the C library's `errno` of this thread; saved and restored, so that the interrupted code sees its own.
+    // SAFETY: the C library's `errno` of this thread; saved and restored, so that the interrupted code sees
+    // its own.
     let errno = unsafe { *libc::__errno_location() };
-    if !start_timer(signal) || !start_thread() {
+    let attached = is_attached();
+    let timed = start_timer(signal);
+    if timed && attached && matches!(cause, Cause::OwnProcess | Cause::OwnThread) {
+        // Python's `os.kill` keeps the interpreter, so this thread is inside that call and nothing of Python
+        // is half done.
+        report_and_die(signal);
+    }
+    if !timed || !start_thread() {
         die_by(signal);
+    }
+    if !attached && cause == Cause::OwnThread {
+        // Python's `signal.raise_signal` lets go of the interpreter; it must not return.
+        wait_for_death();
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
+}
+
+/// Where a signal came from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    OurTimer,
+    /// `kill` called by this process.
+    OwnProcess,
+    /// `raise` called by this thread, or `pthread_kill` by another one.
+    OwnThread,
+    Elsewhere,
+}
+
+impl Cause {
+    fn of(info: *const libc::siginfo_t) -> Self {
+        // SAFETY: the handler is installed with `SA_SIGINFO`, so the kernel passes a valid `siginfo_t`.
+        // `si_value` is read only for a timer's signal and `si_pid` only for a sent one, for which the kernel
+        // fills them.
+        unsafe {
+            match (*info).si_code {
+                libc::SI_TIMER if (*info).si_value().sival_ptr == mark() => Self::OurTimer,
+                libc::SI_USER if (*info).si_pid() == libc::getpid() => Self::OwnProcess,
+                libc::SI_TKILL if (*info).si_pid() == libc::getpid() => Self::OwnThread,
+                _ => Self::Elsewhere,
+            }
+        }
+    }
 }
 
 /// Makes the report, then dies. Runs on a thread of its own.
 extern "C" fn on_thread(_: *mut c_void) -> *mut c_void {
     let signal = ARRIVED.load(Ordering::Acquire);
     keep_other_signals_away(signal);
-    // The callback runs Python; a panic must not cross this C boundary, and the death is due either way.
+    report_and_die(signal)
+}
+
+fn report_and_die(signal: i32) -> ! {
+    // The callback runs Python; a panic must not cross the C boundary above, and the death is due either way.
     let _ = panic::catch_unwind(AssertUnwindSafe(|| {
         if report_is_open() {
             Python::try_attach(|py| {
@@ -113,21 +168,37 @@ extern "C" fn on_thread(_: *mut c_void) -> *mut c_void {
     die_by(signal)
 }
 
+/// Whether this thread is attached to the interpreter.
+fn is_attached() -> bool {
+    let address = IS_ATTACHED.load(Ordering::Relaxed);
+    if address == 0 {
+        return false;
+    }
+    // SAFETY: the address is that of CPython's `int PyGILState_Check(void)`, which any thread may call while
+    // the interpreter exists; it only reads.
+    unsafe {
+        let check: extern "C" fn() -> i32 = mem::transmute(address);
+        check() == 1
+    }
+}
+
 fn mark() -> *mut c_void {
     (&raw const MARK).cast_mut().cast()
 }
 
 /// Has the kernel send `signal` again, marked, after the grace period. System calls only.
 fn start_timer(signal: i32) -> bool {
-    // SAFETY: all-zero bytes are a valid `sigevent`, `itimerspec` and timer id; the pointers are to live locals of the types that the
-    // two system calls take (a kernel timer id is an int). `CLOCK_MONOTONIC` and the signal are valid.
+    // SAFETY: all-zero bytes are a valid `sigevent`, `itimerspec` and timer id; the pointers are to live
+    // locals of the types that the two system calls take (a kernel timer id is an int). `CLOCK_MONOTONIC` and
+    // the signal are valid.
     unsafe {
         let mut event: libc::sigevent = mem::zeroed();
         event.sigev_notify = libc::SIGEV_SIGNAL;
         event.sigev_signo = signal;
         event.sigev_value = libc::sigval { sival_ptr: mark() };
         let mut timer: i32 = 0;
-        let made = libc::syscall(libc::SYS_timer_create, libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer);
+        let made =
+            libc::syscall(libc::SYS_timer_create, libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer);
         let mut once: libc::itimerspec = mem::zeroed();
         once.it_value.tv_sec = GRACE_S;
         let nothing = ptr::null_mut::<libc::itimerspec>();
@@ -137,8 +208,8 @@ fn start_timer(signal: i32) -> bool {
 
 fn start_thread() -> bool {
     let mut thread = MaybeUninit::uninit();
-    // SAFETY: the thread id is written before it is read, attributes may be null, and `on_thread` takes a null argument. It ends
-    // with the process, so detaching is all that is owed.
+    // SAFETY: the thread id is written before it is read, attributes may be null, and `on_thread` takes a
+    // null argument. It ends with the process, so detaching is all that is owed.
     unsafe {
         let started = libc::pthread_create(thread.as_mut_ptr(), ptr::null(), on_thread, ptr::null_mut()) == 0;
         if started {
@@ -161,7 +232,8 @@ fn keep_other_signals_away(signal: i32) {
 
 fn handler_of(signal: i32) -> libc::sighandler_t {
     let mut now = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a null new action asks only; the old one is written to a pointer valid for that, and zero bytes are valid too.
+    // SAFETY: a null new action asks only; the old one is written to a pointer valid for that, and zero bytes
+    // are valid too.
     unsafe {
         libc::sigaction(signal, ptr::null(), now.as_mut_ptr());
         now.assume_init().sa_sigaction
@@ -169,8 +241,9 @@ fn handler_of(signal: i32) -> libc::sighandler_t {
 }
 
 fn set_handler(signal: i32, handler: libc::sighandler_t, flags: i32) {
-    // SAFETY: all-zero bytes are a valid `sigaction` with an empty mask. `handler` is `SIG_DFL` or an `extern "C"` function with
-    // the three parameters that `SA_SIGINFO` in `flags` calls for; it lives as long as the process.
+    // SAFETY: all-zero bytes are a valid `sigaction` with an empty mask. `handler` is `SIG_DFL` or an `extern
+    // "C"` function with the three parameters that `SA_SIGINFO` in `flags` calls for; it lives as long as the
+    // process.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = handler;

@@ -1,19 +1,21 @@
 """The command ``dpmem``: reads its arguments and hands over."""
 
-# What is imported here and in the modules that `dpmem run` uses is in `sys.modules` before the program starts, so a program's
-# own `json.py` or `queue.py` would no longer be found. Only modules that every interpreter has loaded by now, and built-in ones.
+# What is imported here and in the modules that `dpmem run` uses is in `sys.modules` before the program
+# starts, so that a program's own `json.py` or `queue.py` would no longer be found. Hence only modules that
+# every interpreter has loaded by now, and built-in ones.
 import sys
 
 from dpmem import _native
 
 
-def main() -> object:
+def main() -> int:
     """Run the command line in ``sys.argv``; the result is for ``sys.exit``."""
     answer = _native.cli_parse(sys.argv[1:])
     if answer["command"] == "exit":
         _native.process_write(1, answer["stdout"])
         _native.process_write(2, answer["stderr"])
-        return answer["code"]
+        code: int = answer["code"]
+        return code
 
     from dpmem import _command
 

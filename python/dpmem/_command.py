@@ -1,8 +1,9 @@
 """``dpmem run``: one program, one recording, one report.
 
-The order is CPython's own, with the report put in: the main module ends and its exception is printed; the interpreter waits for
-threads; **the report is taken**, in the ``atexit`` handler that runs first because it was registered last; the program's
-``atexit`` handlers run; the interpreter goes; native code writes the summary. A fault of ours never stops the program.
+The order is CPython's own, with the report put in: the main module ends and its exception is printed; the
+interpreter waits for threads; **the report is taken**, in the ``atexit`` handler that runs first because it
+was registered last; the program's ``atexit`` handlers run; the interpreter goes; native code writes the
+summary. A fault of ours never stops the program.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ class Options:
     def of(cls, answer: dict[str, Any]) -> Options:
         """Take the options over from the parsed command line."""
         options = cls(json=answer["json"], stack_depth=answer["stack_depth"], summary=answer["summary"])
-        options.kind, options.target, options.arguments = answer["kind"], answer["target"], answer["arguments"]
+        options.kind, options.target, options.arguments = (
+            answer["kind"],
+            answer["target"],
+            answer["arguments"],
+        )
         return options
 
     @property
@@ -42,7 +47,10 @@ class Options:
         """The program as it would follow ``python`` on a command line."""
         option = {"script": [], "module": ["-m"], "code": ["-c"]}[self.kind]
         # Words need not be Unicode; a report is.
-        return [os.fsencode(word).decode("utf-8", "backslashreplace") for word in (*option, self.target, *self.arguments)]
+        return [
+            os.fsencode(word).decode("utf-8", "backslashreplace")
+            for word in (*option, self.target, *self.arguments)
+        ]
 
 
 def begin(answer: dict[str, Any]) -> Session | int:
@@ -78,7 +86,6 @@ class Session:
         self.notes: list[str] = []
         self._pid = os.getpid()
         self._exit_code = 0
-        self._signal = 0
         self._started = time.time()
         self._started_ticks = time.monotonic()
 
@@ -90,12 +97,14 @@ class Session:
         except Exception as error:
             _say(f"recording could not start, the program runs without: {_described(error)}")
 
-    def ended(self, end: _native.ProgramEnd) -> object:
+    def ended(self, end: _native.ProgramEnd) -> int:
         """Note how the main module ended; the result is for ``sys.exit``."""
         self.program.tidy(end)
         del self.program  # it refers to the program's namespace, which must go when the interpreter goes
+        if end.signal:
+            _native.process_die_at_exit(end.signal)
         if os.getpid() == self._pid:
-            self._exit_code, self._signal = end.exit_code, end.signal
+            self._exit_code = end.exit_code
             atexit.register(self._report_at_exit)
         return end.status
 
@@ -104,7 +113,7 @@ class Session:
             signal = _native.process_terminated_by()
             if signal:
                 self._note_termination(signal)
-            self._report(-signal if signal else self._exit_code, die_by=self._signal or None)
+            self._report(-signal if signal else self._exit_code)
 
     def _terminated(self, signal: int) -> None:
         if _native.process_claim():
@@ -120,7 +129,7 @@ class Session:
         name = {1: "SIGHUP", 15: "SIGTERM"}.get(signal, f"signal {signal}")
         self.notes.append(f"the program was terminated by {name}: this is how things stood at that moment")
 
-    def _report(self, exit_code: int, *, die_by: int | None = None) -> None:
+    def _report(self, exit_code: int) -> None:
         summary, data, failure = "", "", None
         try:
             finished = _recording.finish(
@@ -145,12 +154,12 @@ class Session:
         if failure:
             summary += f"dpmem: {failure}\n"
         exit_instead = 2 if failure and exit_code == 0 else None
-        _native.process_settle(summary, data, exit_instead=exit_instead, die_by=die_by)
+        _native.process_settle(summary, data, exit_instead=exit_instead)
 
 
 def _utc(seconds: float) -> Any:
     # The C module: `datetime` itself could by now be the program's own file of that name.
-    import _datetime
+    import _datetime  # type: ignore[import-not-found]
 
     return _datetime.datetime.fromtimestamp(seconds, _datetime.timezone.utc)
 

@@ -1,8 +1,9 @@
-"""Decides, without loading anything, whether to point the OpenCL loader at the CPU runtime that pip installed.
+"""Decides, without loading anything, whether to point the OpenCL loader at pip's CPU runtime.
 
-``pip install dpnp`` brings that runtime, but the file that should register it names the folder of the build machine, so no device
-is found. ``OCL_ICD_FILENAMES`` mends it when set before the first SYCL use. It is set only where otherwise there would be no device at
-all: no registered OpenCL driver that SYCL accepts, and no GPU that another backend could reach.
+``pip install dpnp`` brings that runtime, but the file that should register it names the folder of the build
+machine, so no device is found. ``OCL_ICD_FILENAMES`` mends it when set before the first SYCL use. It is set
+only where otherwise there would be no device at all: no registered OpenCL driver that SYCL accepts, and no
+GPU that another backend could reach.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _INTEL = "0x8086"
 
 
 def use_pip_runtime() -> str | None:
-    """Set ``OCL_ICD_FILENAMES`` in this process if that is what it takes to have a device; the result says so."""
+    """Set ``OCL_ICD_FILENAMES`` in this process if it takes that to have a device; the result says so."""
     library = choose_runtime(os.environ, prefixes=_prefixes())
     if library is None:
         return None
@@ -32,7 +33,8 @@ def use_pip_runtime() -> str | None:
 def choose_runtime(environ: Mapping[str, str], *, prefixes: Sequence[str], root: str = "/") -> str | None:
     """Name pip's CPU runtime if no device would be found without it.
 
-    ``prefixes`` are the folders whose ``lib`` and ``etc`` a Python installation uses, ``root`` is where the system's own are.
+    ``prefixes`` are the folders whose ``lib`` and ``etc`` a Python installation uses, ``root`` is where the
+    system's own are.
     """
     if any(environ.get(name) for name in (*_SETTINGS, *_ADAPTER_SETTINGS)):
         return None
@@ -53,7 +55,15 @@ class _Search:
         self._root = root
         self._prefixes = prefixes
         paths = environ.get("LD_LIBRARY_PATH", "").split(":")
-        system = ("lib", "lib64", "usr/lib", "usr/lib64", "usr/local/lib", "usr/lib/x86_64-linux-gnu", "usr/lib/wsl/lib")
+        system = (
+            "lib",
+            "lib64",
+            "usr/lib",
+            "usr/lib64",
+            "usr/local/lib",
+            "usr/lib/x86_64-linux-gnu",
+            "usr/lib/wsl/lib",
+        )
         self._library_folders = [path for path in paths if path]
         self._library_folders += [os.path.join(prefix, "lib") for prefix in prefixes]
         self._library_folders += [os.path.join(root, folder) for folder in system]
@@ -107,13 +117,19 @@ class _Search:
 
 
 def _prefixes() -> list[str]:
-    """Where the dpctl that the program would import, and then this Python, have their libraries. Empty without dpctl."""
+    """Where the program's dpctl, and then this Python, have their libraries; empty without dpctl."""
     package = _package_folder("dpctl")
     if package is None:
         return []
     packages = os.path.dirname(package)
     user = getattr(sys.modules.get("site"), "USER_BASE", None)
-    candidates = [os.path.dirname(os.path.dirname(os.path.dirname(packages))), packages, sys.prefix, sys.base_prefix, user]
+    candidates = [
+        os.path.dirname(os.path.dirname(os.path.dirname(packages))),
+        packages,
+        sys.prefix,
+        sys.base_prefix,
+        user,
+    ]
     return list(_distinct(candidate for candidate in candidates if candidate))
 
 

@@ -1,7 +1,8 @@
 """Makes this interpreter look as if ``python`` had been started with the program, and runs it.
 
-Knows nothing of recording. What CPython's own start-up sets is set here in the same order: ``sys.argv``, ``sys.path[0]``, a fresh
-``__main__``. The main module itself is run by native code, so that no frame of ours is in a traceback.
+Knows nothing of recording. What CPython's own start-up sets is set here in the same order: ``sys.argv``,
+``sys.path[0]``, a fresh ``__main__``. The main module itself is run by native code, so that no frame of ours
+is in a traceback.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Program:
 def prepare(kind: str, target: str, arguments: Sequence[str]) -> Program:
     """Set the interpreter up for a program.
 
-    ``kind`` is "script", "module" or "code". Raises CannotStart, having changed nothing, when there is no such script.
+    ``kind`` is "script", "module" or "code". Raises CannotStart, having changed nothing, when there is no
+    such script.
     """
     if kind == "code":
         return _prepare_code(target, arguments)
@@ -161,8 +163,9 @@ def _importer(path: str) -> object | None:
 
 def _has_first_path() -> bool:
     """Whether the interpreter put a folder of its own choice at ``sys.path[0]``."""
-    safe = sys.flags.safe_path if sys.version_info >= (3, 11) else sys.flags.isolated
-    return not safe and bool(sys.path)
+    if sys.version_info >= (3, 11):
+        return not sys.flags.safe_path
+    return not sys.flags.isolated
 
 
 def _replace_first_path(folder: str) -> None:
@@ -190,5 +193,7 @@ def _keep_lines(code: str) -> Callable[[CodeType], None]:
 def _dedented(code: str) -> str:
     lines = code.split("\n")
     indents = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line.strip(" \t")]
-    margin = os.path.commonprefix(indents)
+    margin = min(indents, key=len, default="")
+    while not all(indent.startswith(margin) for indent in indents):
+        margin = margin[:-1]
     return "\n".join(line[len(margin) :] if line.strip(" \t") else line.strip(" \t") for line in lines)

@@ -19,11 +19,15 @@ DRAIN_S = 10.0
 #: Size of the blocks that prove that the hook works.
 _PROBE_BYTES = 4096
 
+#: Under `dpmem run` recording belongs to the run: start() and stop() of the program change nothing.
+belongs_to_run = False
 _no_stacks: str | None = None
 
 
 def begin(*, stack_depth: int) -> None:
-    """Record from the program's first USM call on; brings nothing of SYCL up."""
+    """Record a run, from the program's first USM call on; brings nothing of SYCL up."""
+    global belongs_to_run
+    belongs_to_run = True
     _configure(stack_depth)
     if os.environ.get("DPMEM_TEST_MARK") == "1":
         _native.reference_mark()
@@ -35,20 +39,16 @@ def begin(*, stack_depth: int) -> None:
 def begin_late(*, stack_depth: int) -> None:
     """Record from now on, in a process that may have used USM already."""
     _configure(stack_depth)
-    if not _native.hook_runtime_is_up():
-        _native.hook_arm(False)
-        return
-    queue = next(iter(_runtime.queues()), None)
-    if queue is None:
-        # Nothing of the program's can be probed with; its next allocation will be the proof.
-        _native.hook_arm(True)
+    memories, queues = _runtime.inventory()
+    if not queues:
+        # There is nothing of the program's to probe with; its next allocation will be the proof.
+        _native.hook_arm(_native.hook_runtime_is_up())
         return
     _native.hook_start_now()
-    while not _native.hook_prove(_probe(queue)):
+    while not _native.hook_prove(_probe(queues[0])):
         pass
-    blocks = _runtime.existing_blocks()
     _runtime.name_devices()
-    for address, size, kind, device in blocks:
+    for address, size, kind, device in _runtime.existing_blocks(memories):
         _native.hook_adopt(address, size, kind, device)
 
 
@@ -106,13 +106,13 @@ def _calibrate() -> str | None:
     """Let the hook learn the layout of frames, from a stack of several kinds of frames; why not, if it can't."""
     problem: str | None = None
 
-    def innermost(_left: object, _right: object) -> object:
+    def innermost(left: int, _right: int) -> int:
         nonlocal problem
         try:
             _native.frames_calibrate()
         except RuntimeError as error:
             problem = str(error)
-        return None
+        return left
 
     def generator() -> Any:
         # A function called back from C: newer interpreters put a frame of their own between the two.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dpmem import _native
@@ -61,7 +62,7 @@ def name_devices() -> None:
 
 def _handle(device: Any) -> int:
     for name in _ASKED_ANEW:
-        _, handle = _native.device_observe(lambda name=name: getattr(device, name, None))
+        _, handle = _native.device_observe(partial(getattr, device, name, None))
         if handle:
             return handle
     return 0
@@ -111,17 +112,6 @@ def _memory_types() -> dict[int, str]:
     return types
 
 
-def memory_objects() -> Iterator[tuple[Any, str]]:
-    """Every dpctl memory object in the process with its kind; none if dpctl isn't imported."""
-    types = _memory_types()
-    if not types:
-        return
-    for candidate in gc.get_objects():
-        kind = types.get(id(type(candidate)))
-        if kind is not None:
-            yield candidate, kind
-
-
 def _base() -> Any:
     """The class that memory objects of all kinds have in common: its own properties can't be overridden."""
     memory = sys.modules["dpctl.memory"]
@@ -129,17 +119,16 @@ def _base() -> Any:
 
 
 def referenced_addresses() -> list[int]:
-    """The address that each memory object points to."""
-    found = list(memory_objects())
-    if not found:
+    """The address that each memory object in the process points to."""
+    memories, _ = inventory()
+    if not memories:
         return []
     pointer = _base()._pointer.__get__
-    return [int(pointer(memory)) for memory, _ in found]
+    return [int(pointer(memory)) for memory, _ in memories]
 
 
-def existing_blocks() -> list[tuple[int, int, str, str]]:
-    """Blocks that belong to memory objects: address, bytes, kind and device; each once, however many share it."""
-    found = list(memory_objects())
+def existing_blocks(found: list[tuple[Any, str]]) -> list[tuple[int, int, str, str]]:
+    """The blocks of memory objects: address, bytes, kind and device; each once, however many share it."""
     if not found:
         return []
     base = _base()
@@ -158,16 +147,27 @@ def existing_blocks() -> list[tuple[int, int, str, str]]:
     return whole
 
 
-def queues() -> list[Any]:
-    """Every queue that the program could have work in."""
-    dpctl = dpctl_module()
-    queue_type = getattr(dpctl, "SyclQueue", None)
-    if queue_type is None:
-        return []
-    found = [candidate for candidate in gc.get_objects() if type(candidate) is queue_type]
-    for memory, _ in memory_objects():
-        found.append(_base().sycl_queue.__get__(memory))
-    return list({hash(queue): queue for queue in found}.values())
+def inventory() -> tuple[list[tuple[Any, str]], list[Any]]:
+    """Every memory object with its kind, and every queue that the program could have work in."""
+    types = _memory_types()
+    queue_type = getattr(dpctl_module(), "SyclQueue", None)
+    if queue_type is None or not types:
+        return [], []
+    wanted = {**types, id(queue_type): ""}
+    memories, queues = [], []
+    for candidate in gc.get_objects():
+        kind = wanted.get(id(type(candidate)))
+        if kind is None:
+            continue
+        if kind:
+            queue = _base().sycl_queue.__get__(candidate)
+            # Without a queue it is still being made, by another thread that has let the GIL go meanwhile.
+            if queue is not None:
+                memories.append((candidate, kind))
+                queues.append(queue)
+        else:
+            queues.append(candidate)
+    return memories, list({hash(queue): queue for queue in queues}.values())
 
 
 def _order_managers() -> list[Any]:
@@ -183,7 +183,7 @@ def _order_managers() -> list[Any]:
 def drain(seconds: float) -> bool:
     """Wait for all queued work, at most `seconds`; whether it ended."""
     waits: list[Callable[[], object]] = [manager.wait for manager in _order_managers()]
-    waits.extend(queue.wait for queue in queues())
+    waits.extend(queue.wait for queue in inventory()[1])
     if not waits:
         return True
 

@@ -1,8 +1,9 @@
 """Children that ``multiprocessing`` spawns record themselves.
 
-A spawned child is a fresh interpreter, started with a ``-c`` text that `multiprocessing.spawn` makes. Once the program imports that
-module, the text is wrapped so that the child starts a recording around it. Nothing is set in the environment, and nothing is
-imported for a program that does not use multiprocessing. Children of a fork server are not reached.
+A spawned child is a fresh interpreter, started with a ``-c`` text that `multiprocessing.spawn` makes. Once
+the program imports that module, the text is wrapped so that the child starts a recording around it. Nothing
+is set in the environment, and nothing is imported for a program that does not use multiprocessing. Children
+of a fork server are not reached.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ main({code!r}, **{options!r})
 
 
 def watch(*, stack_depth: int, json: str | None) -> None:
-    """Have children spawned from now on record themselves, with the report at ``json`` plus their process id."""
-    options = {"stack_depth": stack_depth, "json": json}
+    """Have children spawned from now on record themselves, with reports at ``json`` plus their process id."""
+    options: dict[str, object] = {"stack_depth": stack_depth, "json": json}
     sys.meta_path.insert(0, _Watcher(options))
 
 
@@ -56,7 +57,7 @@ class _Watcher:
         """Part of the protocol of `sys.meta_path`."""
         if name != _MODULE or self not in sys.meta_path:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         for finder in list(sys.meta_path):
             spec = finder.find_spec(name, path, target)
             if spec is not None:

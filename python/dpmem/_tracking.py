@@ -12,15 +12,12 @@ from dpmem import _native, _recording, _runtime
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-#: Under `dpmem run` recording belongs to the run: start() and stop() of the program change nothing.
-_belongs_to_run = False
-
 
 def start(stack_depth: int = 16) -> None:
     """Start recording every USM allocation of this process.
 
     May be called at any time. If arrays exist already, they are found and counted as in use, at a site called
-    `before start`. Does nothing if recording is on.
+    `before start`. Does nothing if recording is on, or under `dpmem run`.
 
     Parameters
     ----------
@@ -36,13 +33,16 @@ def start(stack_depth: int = 16) -> None:
     """
     if not isinstance(stack_depth, int) or not 0 <= stack_depth <= 128:
         raise ValueError(f"expected a `stack_depth` of 0 to 128 frames, got {stack_depth!r}")
-    if not is_tracking():
+    if not _recording.belongs_to_run and not is_tracking():
         _recording.begin_late(stack_depth=stack_depth)
 
 
 def stop() -> None:
-    """Stop recording and take the hook out. What has been recorded can still be read, as of this moment."""
-    if not _belongs_to_run:
+    """Stop recording and take the hook out. What has been recorded can still be read, as of this moment.
+
+    Does nothing under `dpmem run`, whose report needs the rest.
+    """
+    if not _recording.belongs_to_run:
         if _native.hook_status()["phase"] == "installed":
             _runtime.name_devices()
         _native.hook_stop()
@@ -85,7 +85,9 @@ class track:
 
     def __init__(self, name: str | None = None, *, wait: bool = True) -> None:
         if name is not None and not isinstance(name, str):
-            raise TypeError(f"expected a name for the region, got {name!r}; write @dpmem.track() to decorate a function")
+            raise TypeError(
+                f"expected a name for the region, got {name!r}; write @dpmem.track() to decorate a function"
+            )
         self.name = name if name is not None else "region"
         self._named = name is not None
         self._wait = wait

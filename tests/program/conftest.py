@@ -13,8 +13,9 @@ import sys
 import zipfile
 from pathlib import Path
 
-import dpmem
 import pytest
+
+import dpmem
 
 VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
 
@@ -28,6 +29,10 @@ def interpreters():
             for path in sorted(glob.glob(f"{root}/versions/{version}.*/bin/python")):
                 found.setdefault(version, path)
     return found
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "dpnp: needs dpnp and a device")
 
 
 def pytest_generate_tests(metafunc):
@@ -60,7 +65,7 @@ class Interpreter:
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(package),
             "PYTHONDONTWRITEBYTECODE": "1",
-            # The place where it looks anyway; named, so that dpmem leaves the choice of an OpenCL driver alone.
+            # Where it looks anyway; named, so that dpmem leaves the choice of an OpenCL driver alone.
             "OCL_ICD_VENDORS": "/etc/OpenCL/vendors",
         }
 
@@ -115,7 +120,14 @@ class Interpreter:
         with zipfile.ZipFile(self.folder / "archive.zip", "w") as archive:
             archive.write(self.folder / "script.py", "__main__.py")
         self.write("folder/__main__.py", source)
-        for program in (["script.py"], ["-m", "script"], ["-m", "package"], ["-c", source], ["folder"], ["archive.zip"]):
+        for program in (
+            ["script.py"],
+            ["-m", "script"],
+            ["-m", "package"],
+            ["-c", source],
+            ["folder"],
+            ["archive.zip"],
+        ):
             plain, _ = self.same(*program, *arguments, **keywords)
         return plain
 

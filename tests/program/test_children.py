@@ -1,5 +1,7 @@
 """Forked children record nothing and behave as ever; spawned children record themselves."""
 
+# ruff: noqa: E501 (whole programs on a line)
+
 import json
 import signal
 
@@ -14,7 +16,7 @@ def reports(python):
 
 
 FORKS = {
-    "falls off the end": "pid = os.fork()\nprint('child' if pid == 0 else 'parent', flush=True)\nif pid: print(os.wait()[1])",
+    "falls off the end": "pid = os.fork()\nif pid: print(os.wait()[1])\nprint('child' if pid == 0 else 'parent', flush=True)",
     "exits": "pid = os.fork()\nif pid == 0: sys.exit(3)\nprint(os.wait()[1])",
     "leaves at once": "pid = os.fork()\nif pid == 0: os._exit(3)\nprint(os.wait()[1])",
     "raises": "pid = os.fork()\nif pid == 0: raise ValueError('x')\nprint(os.wait()[1])",
@@ -32,7 +34,10 @@ FORKS = {
 @pytest.mark.parametrize("source", FORKS.values(), ids=FORKS)
 @pytest.mark.parametrize("options", [["--no-summary"], ["--json", "-"]], ids=["file", "stdout"])
 def test_forked(python, source, options):
-    source = "import atexit, os, signal, sys, threading, time, warnings\nwarnings.simplefilter('ignore')\n" + source
+    source = (
+        "import atexit, os, signal, sys, threading, time, warnings\nwarnings.simplefilter('ignore')\n"
+        + source
+    )
     if options == ["--no-summary"]:
         python.same("-c", source)
     else:
@@ -41,7 +46,9 @@ def test_forked(python, source, options):
         assert done.returncode == plain.returncode
         lines = done.stdout.decode().splitlines(keepends=True)
         assert sum(line.startswith("{") for line in lines) == 1, "one process reports"
-        assert sorted(line for line in lines if not line.startswith("{")) == sorted(plain.stdout.decode().splitlines(keepends=True))
+        assert sorted(line for line in lines if not line.startswith("{")) == sorted(
+            plain.stdout.decode().splitlines(keepends=True)
+        )
 
 
 def test_forked_by_multiprocessing(python):
@@ -83,19 +90,22 @@ def test_subprocesses(python):
 
 SPAWNED = """
 import multiprocessing, os, sys, time
-def f(n):
+def f(n, ready):
     print('child', n, __name__, sys.argv, flush=True)
     if n == 1: sys.exit(3)
     if n == 2: raise ValueError('x')
-    if n == 3: time.sleep(60)
+    if n == 3:
+        ready.set()
+        time.sleep(60)
     if n == 4: os._exit(5)
 if __name__ == '__main__':
     context = multiprocessing.get_context('spawn')
+    ready = context.Event()
     for n in range(5):
-        process = context.Process(target=f, args=(n,))
+        process = context.Process(target=f, args=(n, ready))
         process.start()
         if n == 3:
-            time.sleep(TIME)
+            ready.wait()
             process.terminate()
         process.join()
         print(n, process.exitcode, flush=True)
@@ -103,8 +113,7 @@ if __name__ == '__main__':
 
 
 def test_spawned(python):
-    source = SPAWNED.replace("TIME", "1.5")
-    python.write("script.py", source)
+    python.write("script.py", SPAWNED)
     plain, _ = python.same("script.py", "argument")
     assert b"3 -15" in plain.stdout
     children = reports(python)
@@ -115,8 +124,7 @@ def test_spawned(python):
 
 
 def test_spawned_without_a_report_file(python):
-    source = SPAWNED.replace("TIME", "0.5").replace("range(5)", "range(2)")
-    python.write("script.py", source)
+    python.write("script.py", SPAWNED.replace("range(5)", "range(2)"))
     plain = python.run("script.py", dpmem=False)
     done = python.run("script.py")
     assert done.stdout == plain.stdout
@@ -209,5 +217,8 @@ def test_modules_of_multiprocessing_look_untouched(python):
 
 def test_import_of_multiprocessing_that_fails(python):
     python.write("multiprocessing/__init__.py", "print('own')")
-    python.write("script.py", "try:\n    import multiprocessing.spawn\nexcept ImportError as e: print(e)\nimport multiprocessing")
+    python.write(
+        "script.py",
+        "try:\n    import multiprocessing.spawn\nexcept ImportError as e: print(e)\nimport multiprocessing",
+    )
     python.same("script.py")

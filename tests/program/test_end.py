@@ -1,5 +1,7 @@
 """How a program ends: exit codes, exceptions, interrupts, threads, clean-up, and where the report comes in."""
 
+# ruff: noqa: E501 (whole programs on a line)
+
 import json
 import os
 import re
@@ -8,7 +10,24 @@ import subprocess
 
 import pytest
 
-EXITS = ["", "None", "0", "1", "255", "256", "-1", "3.5", "True", "2**40", "2**70", "'text'", "''", "('a', 1)", "b'x'", "'caf\\xe9'"]
+EXITS = [
+    "",
+    "None",
+    "0",
+    "1",
+    "255",
+    "256",
+    "-1",
+    "3.5",
+    "True",
+    "2**40",
+    "2**70",
+    "'text'",
+    "''",
+    "('a', 1)",
+    "b'x'",
+    "'caf\\xe9'",
+]
 
 
 @pytest.mark.parametrize("value", EXITS)
@@ -189,18 +208,29 @@ print('main sees report:', os.path.exists(path))
     python.write("script.py", source)
     done = python.run("script.py", options=["--json", report], stderr=subprocess.STDOUT)
     lines = done.stdout.decode().splitlines()
-    assert lines[:4] == ["main sees report: False", "thread sees report: False", "clean-up sees report: True", "last of all"]
+    assert lines[:4] == [
+        "main sees report: False",
+        "thread sees report: False",
+        "clean-up sees report: True",
+        "last of all",
+    ]
     assert len(lines) > 4, "the summary follows"
 
 
 def test_threads_cannot_do_more_than_without(python):
     # From 3.12 on a thread that outlives main may start no other.
-    python.write("script.py", "import threading, time\ndef f():\n    time.sleep(0.2)\n    threading.Thread(target=print, args=('x',)).start()\nthreading.Thread(target=f, name='T').start()")
+    python.write(
+        "script.py",
+        "import threading, time\ndef f():\n    time.sleep(0.2)\n    threading.Thread(target=print, args=('x',)).start()\nthreading.Thread(target=f, name='T').start()",
+    )
     python.same("script.py")
 
 
 def test_thread_that_is_interrupted_while_waited_for(python):
-    python.write("script.py", "import threading, os, signal, time\nthreading.Thread(target=lambda: (time.sleep(0.3), os.kill(os.getpid(), signal.SIGINT), time.sleep(0.3))).start()")
+    python.write(
+        "script.py",
+        "import threading, os, signal, time\nthreading.Thread(target=lambda: (time.sleep(0.3), os.kill(os.getpid(), signal.SIGINT), time.sleep(0.3))).start()",
+    )
     python.same("script.py")
 
 
@@ -210,14 +240,20 @@ def test_exceptions_in_clean_up(python):
 
 
 def test_clean_up_run_by_hand(python):
-    python.same("-c", "import atexit\natexit.register(print, 1)\natexit._run_exitfuncs()\natexit.register(print, 2)\natexit._clear()\natexit.register(print, 3)")
+    python.same(
+        "-c",
+        "import atexit\natexit.register(print, 1)\natexit._run_exitfuncs()\natexit.register(print, 2)\natexit._clear()\natexit.register(print, 3)",
+    )
 
 
 @pytest.mark.parametrize("status", [0, 7, 256, -1])
 def test_exit_without_clean_up(python, status):
     source = f"import os, atexit\natexit.register(print, 'never')\nprint('lost')\nos.write(1, b'kept')\nos._exit({status})"
     python.same("-c", source)
-    python.same("-c", "import os, threading, time\nthreading.Thread(target=lambda: os._exit(3)).start()\ntime.sleep(30)")
+    python.same(
+        "-c",
+        "import os, threading, time\nthreading.Thread(target=lambda: os._exit(3)).start()\ntime.sleep(30)",
+    )
     done = python.run("-c", source)
     assert done.stderr.decode().strip(), "the summary is written all the same"
 
@@ -232,19 +268,28 @@ def test_exit_without_clean_up_in_clean_up(python):
 
 
 def test_bad_calls_of_exit(python):
-    python.same("-c", "import os, posix\nprint(os._exit is posix._exit, os._exit.__name__, os._exit.__module__)\ntry:\n    os._exit('x')\nexcept TypeError: print('refused')\nos._exit(status=3)")
+    python.same(
+        "-c",
+        "import os, posix\nprint(os._exit is posix._exit, os._exit.__name__, os._exit.__module__)\ntry:\n    os._exit('x')\nexcept TypeError: print('refused')\nos._exit(status=3)",
+    )
 
 
 def test_a_program_that_kills_itself(python):
     for number in signal.SIGKILL, signal.SIGABRT, signal.SIGUSR1, signal.SIGALRM:
         source = f"import os\nos.kill(os.getpid(), {int(number)})"
-        assert python.run("-c", source).returncode == python.run("-c", source, dpmem=False).returncode == -number
+        assert (
+            python.run("-c", source).returncode == python.run("-c", source, dpmem=False).returncode == -number
+        )
 
 
 def test_a_program_that_replaces_itself(python):
     source = "import os, sys\nos.execv(sys.executable, [sys.executable, '-c', 'print(1); import sys; sys.exit(6)'])"
     plain, done = (python.run("-c", source, dpmem=dpmem) for dpmem in (False, True))
-    assert (done.returncode, done.stdout, done.stderr) == (plain.returncode, plain.stdout, plain.stderr) == (6, b"1\n", b"")
+    assert (
+        (done.returncode, done.stdout, done.stderr)
+        == (plain.returncode, plain.stdout, plain.stderr)
+        == (6, b"1\n", b"")
+    )
 
 
 def test_output_that_nobody_reads(python):
@@ -255,7 +300,9 @@ def test_output_that_nobody_reads(python):
         for dpmem in False, True:
             read, write = os.pipe()
             os.close(read)
-            with python.start(script, dpmem=dpmem, options=["--json", "-", "--no-summary"], stdout=write) as process:
+            with python.start(
+                script, dpmem=dpmem, options=["--json", "-", "--no-summary"], stdout=write
+            ) as process:
                 os.close(write)
                 _, err = process.communicate(timeout=30)
                 results.append((process.returncode, err))
@@ -266,7 +313,12 @@ def test_nobody_reads_the_summary(python):
     for descriptor in "stderr", "stdout":
         read, write = os.pipe()
         os.close(read)
-        with python.start("-c", "import signal; signal.signal(signal.SIGPIPE, signal.SIG_DFL)", options=["--json", "-"], **{descriptor: write}) as process:
+        with python.start(
+            "-c",
+            "import signal; signal.signal(signal.SIGPIPE, signal.SIG_DFL)",
+            options=["--json", "-"],
+            **{descriptor: write},
+        ) as process:
             os.close(write)
             process.communicate(timeout=30)
             assert process.returncode == 0
@@ -274,17 +326,29 @@ def test_nobody_reads_the_summary(python):
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "0<&-", "1>&- 2>&-"])
 def test_streams_that_are_closed_from_the_start(python, closed):
-    python.write("script.py", "import os, sys\nf = open('data', 'w')\nprint(f.fileno(), file=f)\nf.write(repr((sys.stdin is None, sys.stdout is None, sys.stderr is None)))\nf.flush()\nos.dup2(f.fileno(), f.fileno())\nimport atexit\natexit.register(lambda: f.fileno())\nimport time\nsys.modules['keep'] = f")
+    python.write(
+        "script.py",
+        "import os, sys\nf = open('data', 'w')\nprint(f.fileno(), file=f)\nf.write(repr((sys.stdin is None, sys.stdout is None, sys.stderr is None)))\nf.flush()\nos.dup2(f.fileno(), f.fileno())\nimport atexit\natexit.register(lambda: f.fileno())\nimport time\nsys.modules['keep'] = f",
+    )
     contents = []
     for dpmem in False, True:
         command = subprocess.list2cmdline(python.words("script.py", dpmem=dpmem, options=["--json", "-"]))
-        done = subprocess.run(["sh", "-c", f"{command} {closed}"], cwd=python.folder, env=python.environment, capture_output=True, timeout=60)
+        done = subprocess.run(
+            ["sh", "-c", f"{command} {closed}"],
+            cwd=python.folder,
+            env=python.environment,
+            capture_output=True,
+            timeout=60,
+        )
         contents.append((done.returncode, (python.folder / "data").read_text()))
     assert contents[0] == contents[1]
 
 
 def test_streams_that_the_program_replaced_are_left_alone(python):
-    python.write("script.py", "import os\nf = os.open('theirs', os.O_CREAT | os.O_WRONLY)\nos.dup2(f, 1)\nos.dup2(f, 2)\nos.write(1, b'data')")
+    python.write(
+        "script.py",
+        "import os\nf = os.open('theirs', os.O_CREAT | os.O_WRONLY)\nos.dup2(f, 1)\nos.dup2(f, 2)\nos.write(1, b'data')",
+    )
     python.run("script.py", options=["--json", "-"])
     assert (python.folder / "theirs").read_bytes() == b"data"
 
@@ -296,11 +360,17 @@ def test_twenty_runs_in_a_row(python):
 
 
 def test_many_warnings_are_errors(python):
-    python.same("-c", "import threading, concurrent.futures, multiprocessing, subprocess, os; print(os.fork() and os.wait()[1])", flags=["-W", "error"])
+    python.same(
+        "-c",
+        "import threading, concurrent.futures, multiprocessing, subprocess, os; print(os.fork() and os.wait()[1])",
+        flags=["-W", "error"],
+    )
 
 
 def test_json_on_standard_output_is_the_last_line(python):
-    done = python.run("-c", "import atexit\natexit.register(print, 'bye', end='')\nprint('hello')", options=["--json", "-"])
+    done = python.run(
+        "-c", "import atexit\natexit.register(print, 'bye', end='')\nprint('hello')", options=["--json", "-"]
+    )
     lines = done.stdout.decode().split("\n")
     assert lines[0] == "hello"
     assert lines[1].startswith("bye")

@@ -1,5 +1,8 @@
 """Termination from outside: the report is written and the process dies by the same signal."""
 
+# ruff: noqa: E501 (whole programs on a line)
+
+import contextlib
 import json
 import os
 import signal
@@ -9,10 +12,8 @@ import pytest
 
 SLEEPING = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(60)"
 BUSY = "print('ready', flush=True)\nwhile True: pass"
-WAITS_FOR_CHILD = "import subprocess, sys\nprint('ready', flush=True)\nsubprocess.run(['sleep', '60'])"
-IN_THREAD = (
-    "import threading, time\nt = threading.Thread(target=lambda: (print('ready', flush=True), time.sleep(60)))\nt.start()\nt.join()"
-)
+WAITS_FOR_CHILD = "import subprocess, sys\nprint('ready', flush=True)\nsubprocess.run(['sleep', '60'], stdin=-3, stdout=-3, stderr=-3)"
+IN_THREAD = "import threading, time\nt = threading.Thread(target=lambda: (print('ready', flush=True), time.sleep(60)))\nt.start()\nt.join()"
 AFTER_MAIN = "import threading, time\nthreading.Thread(target=lambda: (print('ready', flush=True), time.sleep(60))).start()"
 READING = "print('ready', flush=True)\ninput()"
 
@@ -33,10 +34,8 @@ def terminated(python, source, number=signal.SIGTERM, options=(), ready=b"ready\
 
 
 def kill_group(group):
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 @pytest.mark.parametrize("source", [SLEEPING, BUSY, WAITS_FOR_CHILD, IN_THREAD, AFTER_MAIN, READING])
@@ -45,7 +44,7 @@ def test_the_report_is_written(python, source, number):
     code, out, err, report = terminated(python, source, number)
     assert (code, out) == (-number, b"")
     assert report["exit_code"] == -number
-    assert any(number.name in note for note in report["notes"])
+    assert any(number.name in note for note in report["recording"]["notes"])
     assert err.strip(), "the summary"
 
 
@@ -83,18 +82,31 @@ def test_ignored_from_the_start_stays_ignored(python):
     python.write("script.py", source)
     results = []
     for dpmem in False, True:
-        with python.start("script.py", dpmem=dpmem, options=["--no-summary"], preexec_fn=lambda: signal.signal(1, signal.SIG_IGN)) as process:
+        with python.start(
+            "script.py",
+            dpmem=dpmem,
+            options=["--no-summary"],
+            preexec_fn=lambda: signal.signal(1, signal.SIG_IGN),
+        ) as process:
             results.append((*process.communicate(timeout=30), process.returncode))
     assert results[0] == results[1]
     assert results[0][0].endswith(b"went on\n")
 
 
-def test_a_program_that_terminates_itself(python):
+@pytest.mark.parametrize(
+    "call",
+    ["os.kill(os.getpid(), 15)", "signal.raise_signal(15)", "signal.pthread_kill(threading.get_ident(), 15)"],
+)
+def test_a_program_that_terminates_itself_does_not_go_on(python, call):
     report = python.folder / "report.json"
-    source = "import os, time\nos.kill(os.getpid(), 15)\ntime.sleep(30)"
+    source = f"import atexit, os, signal, threading\natexit.register(print, 'x', flush=True)\n{call}\nprint('x', flush=True)"
     done = python.run("-c", source, options=["--json", report])
-    assert done.returncode == -signal.SIGTERM
+    assert (done.returncode, done.stdout) == (-signal.SIGTERM, b"")
     assert json.loads(report.read_text())["exit_code"] == -signal.SIGTERM
+    in_thread = (
+        f"import os, signal, threading, time\nthreading.Thread(target=lambda: {call}).start()\ntime.sleep(30)"
+    )
+    assert python.run("-c", in_thread).returncode == -signal.SIGTERM
 
 
 def test_many_signals_at_once(python):
@@ -112,7 +124,7 @@ def test_many_signals_at_once(python):
 
 def test_python_that_is_never_let_go_of(python):
     """The process dies all the same; the report is lost and that is said."""
-    held = "import ctypes\nprint('ready', flush=True)\nctypes.PyDLL(None).sleep(60)"
+    held = "import ctypes\nctypes.PyDLL(None).system(b'echo ready; exec sleep 60 </dev/null >/dev/null 2>&1')"
     start = time.monotonic()
     code, _, err, report = terminated(python, held)
     assert code == -signal.SIGTERM

@@ -1,5 +1,7 @@
 """What a program finds when it starts."""
 
+# ruff: noqa: E501 (whole programs on a line)
+
 import os
 
 import pytest
@@ -71,7 +73,9 @@ def test_modules_beside_the_script_are_found(python):
 
 
 def test_no_module_is_loaded_before_its_time(python):
-    python.write("listing.py", "import sys; print(sorted(n for n in sys.modules if n.split('.')[0] != 'dpmem'))")
+    python.write(
+        "listing.py", "import sys; print(sorted(n for n in sys.modules if n.split('.')[0] != 'dpmem'))"
+    )
     built_in = eval(python.run("-c", "import sys; print(sys.builtin_module_names)", dpmem=False).stdout)
     # Under dpmem only what `python -m` needs, here for dpmem itself, and what no file of the program can stand in for.
     plain = eval(python.run("-m", "listing", dpmem=False).stdout)
@@ -80,9 +84,21 @@ def test_no_module_is_loaded_before_its_time(python):
 
 
 def test_modules_of_the_program_shadow_the_standard_library(python):
-    for name in ("datetime", "json", "queue", "random", "traceback", "dataclasses", "typing", "ctypes", "shutil"):
+    for name in (
+        "datetime",
+        "json",
+        "queue",
+        "random",
+        "traceback",
+        "dataclasses",
+        "typing",
+        "ctypes",
+        "shutil",
+    ):
         python.write(f"{name}.py", f"print('own {name}')")
-    python.write("script.py", "import datetime, json, queue, random, traceback, dataclasses, typing, ctypes, shutil")
+    python.write(
+        "script.py", "import datetime, json, queue, random, traceback, dataclasses, typing, ctypes, shutil"
+    )
     plain, _ = python.same("script.py")
     assert plain.stdout.count(b"own") == 9
 
@@ -96,7 +112,12 @@ def test_standard_input(python):
 
 
 def test_program_from_standard_input(python):
-    python.same("-", "a", "b", input=b"import sys\nprint(sys.argv, sys.path[0], list(globals()), __file__, type(__loader__))\n1/0\n")
+    python.same(
+        "-",
+        "a",
+        "b",
+        input=b"import sys\nprint(sys.argv, sys.path[0], list(globals()), __file__, type(__loader__))\n1/0\n",
+    )
 
 
 def test_sources_of_every_kind(python):
@@ -110,7 +131,9 @@ def test_sources_of_every_kind(python):
     python.same("crlf.py")
     python.write("no suffix", "print(__file__)")
     python.same("no suffix")
-    python.write("future.py", "from __future__ import annotations\ndef f(x: y): pass\nprint(f.__annotations__)")
+    python.write(
+        "future.py", "from __future__ import annotations\ndef f(x: y): pass\nprint(f.__annotations__)"
+    )
     python.same("future.py")
     # our own `from __future__` must not reach the program
     python.write("present.py", "def f(x: int): pass\nprint(f.__annotations__)")
@@ -145,17 +168,25 @@ def test_pickle_and_source_of_main(python):
 
 def test_runpy_inside(python):
     python.write("inner.py", "import sys; print(__name__, sys.argv); x = 1")
-    python.write("script.py", "import runpy; print(runpy.run_path('inner.py', run_name='__main__')['x']); print(runpy.run_module('inner')['x'])")
+    python.write(
+        "script.py",
+        "import runpy; print(runpy.run_path('inner.py', run_name='__main__')['x']); print(runpy.run_module('inner')['x'])",
+    )
     python.same("script.py")
 
 
 def test_changed_folder_and_environment(python):
-    python.write("script.py", "import os\nos.chdir('/')\nos.environ['X'] = '1'\nprint(os.getcwd())\nos.umask(0o77)")
+    python.write(
+        "script.py", "import os\nos.chdir('/')\nos.environ['X'] = '1'\nprint(os.getcwd())\nos.umask(0o77)"
+    )
     python.same("script.py")
 
 
 def test_recursion(python):
-    python.write("script.py", "def f(n): return f(n + 1)\ntry:\n    f(0)\nexcept RecursionError as e: print(e)\nimport sys; print(sys.getrecursionlimit())")
+    python.write(
+        "script.py",
+        "def f(n): return f(n + 1)\ntry:\n    f(0)\nexcept RecursionError as e: print(e)\nimport sys; print(sys.getrecursionlimit())",
+    )
     python.same("script.py")
 
 
@@ -165,7 +196,17 @@ def test_words_that_are_no_unicode(python):
     python.same(name, os.fsdecode(b"\xfe"))
 
 
-@pytest.mark.parametrize("program", [["missing.py"], ["-m", "missing"], ["-m", "missing.part"], ["-m", "os.path.x"], ["empty"], ["-m", "package"]])
+@pytest.mark.parametrize(
+    "program",
+    [
+        ["missing.py"],
+        ["-m", "missing"],
+        ["-m", "missing.part"],
+        ["-m", "os.path.x"],
+        ["empty"],
+        ["-m", "package"],
+    ],
+)
 def test_programs_that_are_not_there(python, program):
     (python.folder / "empty").mkdir()
     python.write("package/__init__.py", "")

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,13 +80,15 @@ def find_environments() -> list[Environment]:
 ENVIRONMENTS = find_environments()
 
 
-def run_plain(program: Program, environment: Environment, folder: Path) -> Run:
+def run_plain(program: Program, environment: Environment, folder: Path, variables: Mapping[str, str]) -> Run:
     """Run without dpmem, with the one variable set that makes the CPU device visible."""
-    variables = {"OCL_ICD_FILENAMES": str(environment.prefix / "lib/libintelocl.so")}
-    return _run([environment.prefix / "bin/python", program.path], folder, variables)
+    icd = {"OCL_ICD_FILENAMES": str(environment.prefix / "lib/libintelocl.so")}
+    return _run([environment.prefix / "bin/python", program.path], folder, {**variables, **icd})
 
 
-def run_recorded(program: Program, environment: Environment, folder: Path, variables: dict[str, str]) -> Run:
+def run_recorded(
+    program: Program, environment: Environment, folder: Path, variables: Mapping[str, str]
+) -> Run:
     """Run under `dpmem run` with nothing set but `variables`, and read the report."""
     dpmem = environment.prefix / "bin/dpmem"
     if not dpmem.exists():
@@ -95,10 +98,10 @@ def run_recorded(program: Program, environment: Environment, folder: Path, varia
 
 
 def _run(
-    command: list[str | Path], folder: Path, variables: dict[str, str], report: Path | None = None
+    command: list[str | Path], folder: Path, variables: Mapping[str, str], report: Path | None = None
 ) -> Run:
     kept = {name: value for name, value in os.environ.items() if not _SCRUBBED.match(name)}
-    environment = kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables
+    environment = kept | {"PYTHONDONTWRITEBYTECODE": "1", **variables}
     folder.mkdir(parents=True, exist_ok=True)
     out, err = folder / "stdout.txt", folder / "stderr.txt"
     # files, not pipes: what the program, the trace and the marks write keeps its order

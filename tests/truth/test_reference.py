@@ -7,6 +7,7 @@ the log it is: `reference.events` holds `[op, kind, device, bytes, site, pointer
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,8 +73,10 @@ def replay(events: list[list]) -> Replay:
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda e: e.name)
 @pytest.mark.parametrize("program", [p for p in PROGRAMS if not p.waits], ids=lambda p: p.name)
-def test_report_equals_replay(program: Program, environment: Environment, tmp_path: Path) -> None:
-    run = run_recorded(program, environment, tmp_path, {"DPMEM_TEST_REFERENCE": "1"})
+def test_report_equals_replay(
+    program: Program, environment: Environment, tmp_path: Path, variables: Mapping[str, str]
+) -> None:
+    run = run_recorded(program, environment, tmp_path, {**variables, "DPMEM_TEST_REFERENCE": "1"})
     assert run.exit_code == program.exit_code, run.stderr
     assert run.report is not None, run.stderr
     report = run.report

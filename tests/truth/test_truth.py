@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,13 @@ PEAKS = ("peak_bytes", "peak_count")
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda e: e.name)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
-def test_report_equals_trace(program: Program, environment: Environment, tmp_path: Path) -> None:
-    plain = run_plain(program, environment, tmp_path / "plain")
+def test_report_equals_trace(
+    program: Program, environment: Environment, tmp_path: Path, variables: Mapping[str, str]
+) -> None:
+    plain = run_plain(program, environment, tmp_path / "plain", variables)
     assert plain.exit_code == program.exit_code, plain.stderr
     for attempt in range(ATTEMPTS):
-        run, truth = record(program, environment, tmp_path / f"recorded{attempt}")
+        run, truth = record(program, environment, tmp_path / f"recorded{attempt}", variables)
         if not (program.waits and truth.overlaps):
             break
     else:
@@ -48,9 +51,12 @@ def test_report_equals_trace(program: Program, environment: Environment, tmp_pat
     check_sums(run.report)
 
 
-def record(program: Program, environment: Environment, folder: Path) -> tuple[Run, Truth]:
+def record(
+    program: Program, environment: Environment, folder: Path, variables: Mapping[str, str]
+) -> tuple[Run, Truth]:
     """One recorded run, and the trace from where recording began to where the report was taken."""
-    run = run_recorded(program, environment, folder, {"SYCL_UR_TRACE": "2", "DPMEM_TEST_MARK": "1"})
+    tracing = {"SYCL_UR_TRACE": "2", "DPMEM_TEST_MARK": "1"}
+    run = run_recorded(program, environment, folder, {**variables, **tracing})
     assert run.report is not None, run.stderr
     truth = read_trace(run.stdout.splitlines(keepends=True), marks=True)
     assert not truth.open_calls, "calls were under way when the report was taken"

@@ -9,15 +9,23 @@ use crate::recorder;
 /// A fault that tests can order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A panic while an event is entered.
-    Panic,
+    /// A panic while the n-th event from now is entered; 0 for none.
+    PanicAt(usize),
+    /// No table can be found by symbols.
+    NoSymbols,
+    /// No table can be found at all.
+    NoWayIn,
+    /// What is found by symbols is a table that nobody calls through.
+    DeadTable,
 }
 
 static FAULTS: AtomicU64 = AtomicU64::new(0);
 static REASON: Mutex<Option<String>> = Mutex::new(None);
-/// Events until an ordered fault happens; 0 for none.
-static ORDERED: AtomicUsize = AtomicUsize::new(0);
-static ORDERS: AtomicBool = AtomicBool::new(false);
+/// Events until an ordered panic; 0 for none.
+static PANIC_AFTER: AtomicUsize = AtomicUsize::new(0);
+static PANIC_ORDERED: AtomicBool = AtomicBool::new(false);
+/// Another ordered fault.
+static ORDERED: Mutex<Option<Fault>> = Mutex::new(None);
 
 thread_local! {
     static RECORDING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
@@ -31,7 +39,7 @@ pub(crate) fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
         return None;
     }
     let result = catch_unwind(AssertUnwindSafe(|| {
-        if ORDERS.load(Relaxed) {
+        if PANIC_ORDERED.load(Relaxed) {
             fail_if_ordered();
         }
         work()
@@ -40,19 +48,33 @@ pub(crate) fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
     result.map_err(|_| recorder::give_up()).ok()
 }
 
+/// Whether this thread is in our own part already: what it calls there is ours and not the program's.
+pub(crate) fn is_inside() -> bool {
+    RECORDING.get()
+}
+
 #[cold]
 fn fail_if_ordered() {
-    if ORDERED.load(Relaxed) > 0 && ORDERED.fetch_sub(1, Relaxed) == 1 {
-        ORDERS.store(false, Relaxed);
+    if PANIC_AFTER.load(Relaxed) > 0 && PANIC_AFTER.fetch_sub(1, Relaxed) == 1 {
+        PANIC_ORDERED.store(false, Relaxed);
         panic!("a fault that a test ordered");
     }
 }
 
-/// Makes the `after`-th event from now (from 1) fail inside dpmem.
-pub fn inject(fault: Fault, after: usize) {
-    let Fault::Panic = fault;
-    ORDERED.store(after, Relaxed);
-    ORDERS.store(after > 0, Relaxed);
+/// Orders a fault.
+pub fn inject(fault: Fault) {
+    match fault {
+        Fault::PanicAt(after) => {
+            PANIC_AFTER.store(after, Relaxed);
+            PANIC_ORDERED.store(after > 0, Relaxed);
+        }
+        other => *ORDERED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(other),
+    }
+}
+
+/// The fault that a test ordered for the search.
+pub(crate) fn ordered() -> Option<Fault> {
+    *ORDERED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// How many times our own part of a shim failed, and the first reason.

@@ -89,7 +89,8 @@ fn lock() -> MutexGuard<'static, State> {
 
 /// Whether SYCL is up in this process. Does not bring it up.
 pub fn runtime_is_up() -> bool {
-    locate::runtime_is_up()
+    // The search looks for the runtime's own functions; while the shims are in, it isn't needed either.
+    !fork::is_child() && (lock().phase == Phase::Installed || locate::runtime_is_up())
 }
 
 /// Begins to record from the program's next USM call on; `late` says that it may have made some already.

@@ -17,8 +17,9 @@
 use crate::abi::{Handle, SUCCESS, UrResult};
 use crate::elf::{self, Library};
 use crate::error::Error;
+use crate::fault::{self, Fault};
 use crate::functions::Function;
-use crate::memory::{Mapping, mappings, replace_pointer};
+use crate::memory::{Mapping, Peek, mapping_of, mappings, replace_pointer};
 use crate::stubs;
 
 /// Fewer pointers than this are no dispatch table.
@@ -31,6 +32,15 @@ const WINDOW: usize = 8192;
 pub(crate) struct Slot {
     pub(crate) function: Function,
     pub(crate) address: usize,
+}
+
+impl Slot {
+    /// Makes this a slot that nobody calls through, for a test.
+    fn divert(&mut self) {
+        // SAFETY: `locate` found an aligned, mapped word here.
+        let original = unsafe { std::ptr::read_volatile(self.address as *const usize) };
+        self.address = Box::leak(Box::new(original)) as *mut usize as usize;
+    }
 }
 
 /// How slots can be found.
@@ -70,10 +80,15 @@ pub(crate) fn locate(route: Route) -> Result<Located, Error> {
     if slots.is_empty() {
         return Err(Error::NoTable { module: library.name().to_string(), expected: TABLE_MIN });
     }
-    let (module, found) = match route {
+    let (module, mut found) = match route {
         Route::Symbols => by_symbols(&libraries, &slots, &maps),
         Route::Watching => (library.name().to_string(), by_watching(&slots, &maps)),
     };
+    match (fault::ordered(), route) {
+        (Some(Fault::NoWayIn), _) | (Some(Fault::NoSymbols), Route::Symbols) => found.clear(),
+        (Some(Fault::DeadTable), Route::Symbols) => found.iter_mut().for_each(Slot::divert),
+        _ => {}
+    }
     if let Some(missing) = Function::ESSENTIAL.into_iter().find(|&f| !found.iter().any(|s| s.function == f)) {
         return Err(Error::NoSlot { module, function: missing.name() });
     }
@@ -96,41 +111,26 @@ fn hosts() -> Vec<Library> {
 
 /// The slots of all runs of code pointers that `library`'s data points to.
 fn tables(library: &Library, maps: &[Mapping]) -> Vec<usize> {
+    let Some(peek) = Peek::open() else { return Vec::new() };
     let of_runtime = |m: &&Mapping| m.executable && (m.name.starts_with("libsycl") || m.name.starts_with("libur_"));
     let code: Vec<(usize, usize)> = maps.iter().filter(of_runtime).map(|m| (m.start, m.end)).collect();
     let is_code = |word: usize| code.iter().any(|&(start, end)| (start..end).contains(&word));
-    let heap_end = |address: usize| {
-        maps.iter().find(|m| m.readable && m.writable && m.contains(address)).map(|m| m.end)
-    };
+    let is_data = |word: usize| library.data.iter().any(|&(start, end)| (start..end).contains(&word));
+    let mut objects: Vec<usize> = library.data.iter().flat_map(|&(start, end)| peek.words(start, end)).map(|w| w.1).collect();
+    objects.retain(|&object| object > 0xffff && object % 8 == 0 && !is_data(object));
+    objects.sort_unstable();
+    objects.dedup();
     let mut found = Vec::new();
-    let mut seen = Vec::new();
-    for &(start, end) in &library.data {
-        for word in words(start, end, maps) {
-            let outside = !library.data.iter().any(|&(s, e)| (s..e).contains(&word));
-            if word % 8 != 0 || !outside || seen.contains(&word) {
-                continue;
-            }
-            let Some(end) = heap_end(word) else { continue };
-            seen.push(word);
-            found.extend(runs(word, end.min(word + WINDOW), maps, &is_code));
-        }
+    for object in objects {
+        let heap = mapping_of(maps, object).filter(|m| m.readable && m.writable);
+        let Some(heap) = heap else { continue };
+        found.extend(runs(&peek.words(object, heap.end.min(object + WINDOW)), &is_code));
     }
     found
 }
 
-/// The words of a range, as far as it is mapped for reading.
-fn words<'a>(start: usize, end: usize, maps: &'a [Mapping]) -> impl Iterator<Item = usize> + 'a {
-    let aligned = start.next_multiple_of(8)..end & !7;
-    aligned.step_by(8).filter(move |&at| maps.iter().any(|m| m.readable && m.contains(at))).map(|at| {
-        // SAFETY: the word is aligned and lies in a mapping that was readable a moment ago: a library's data segment
-        // or a heap object that a library points to; neither is unmapped while the runtime is in use. Other threads
-        // may write to it, hence the volatile read; any value is harmless.
-        unsafe { std::ptr::read_volatile(at as *const usize) }
-    })
-}
-
 /// The addresses of the code pointers in every run that is long enough for a table; empty entries don't end a run.
-fn runs(start: usize, end: usize, maps: &[Mapping], is_code: &impl Fn(usize) -> bool) -> Vec<usize> {
+fn runs(words: &[(usize, usize)], is_code: &impl Fn(usize) -> bool) -> Vec<usize> {
     let (mut found, mut run) = (Vec::new(), Vec::new());
     let mut keep = |run: &mut Vec<usize>| {
         if run.len() >= TABLE_MIN {
@@ -138,10 +138,13 @@ fn runs(start: usize, end: usize, maps: &[Mapping], is_code: &impl Fn(usize) -> 
         }
         run.clear();
     };
-    for (index, word) in words(start, end, maps).enumerate() {
+    for &(address, word) in words {
+        if word == 0 {
+            continue;
+        }
         if is_code(word) {
-            run.push(start.next_multiple_of(8) + index * 8);
-        } else if word != 0 {
+            run.push(address);
+        } else {
             keep(&mut run);
         }
     }
@@ -308,3 +311,28 @@ fn by_watching(slots: &[usize], maps: &[Mapping]) -> Vec<Slot> {
     found
 }
 
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_at_what_is_neither_code_nor_empty() {
+        let is_code = |word: usize| word >= 1000;
+        let mut words: Vec<(usize, usize)> = (0..TABLE_MIN).map(|n| (n * 8, 1000 + n)).collect();
+        words[5].1 = 0;
+        words.push((TABLE_MIN * 8, 7));
+        assert!(runs(&words, &is_code).is_empty(), "one short of a table");
+        words.insert(0, (0, 2000));
+        words.extend((0..TABLE_MIN).map(|n| (90_000 + n * 8, 3000)));
+        let found = runs(&words, &is_code);
+        assert_eq!(found.len(), 2 * TABLE_MIN, "both tables of an object");
+        assert!(!found.contains(&(5 * 8)), "an empty entry is no slot");
+    }
+
+    #[test]
+    fn without_a_runtime_there_is_nothing_to_find() {
+        assert!(!runtime_is_up());
+        assert_eq!(locate(Route::Symbols).err(), Some(Error::NoRuntime));
+    }
+}

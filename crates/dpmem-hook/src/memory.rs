@@ -24,10 +24,16 @@ impl Mapping {
     }
 }
 
-/// All mappings of this process, in address order.
+/// All mappings of this process, in address order, as the system lists them.
 pub(crate) fn mappings() -> Vec<Mapping> {
     let text = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     text.lines().filter_map(parse_mapping).collect()
+}
+
+/// The mapping that an address lies in.
+pub(crate) fn mapping_of(mappings: &[Mapping], address: usize) -> Option<&Mapping> {
+    let after = mappings.partition_point(|mapping| mapping.start <= address);
+    mappings.get(after.checked_sub(1)?).filter(|mapping| mapping.contains(address))
 }
 
 fn parse_mapping(line: &str) -> Option<Mapping> {
@@ -66,6 +72,17 @@ impl Peek {
         self.bytes(address, &mut bytes).then(|| u32::from_ne_bytes(bytes))
     }
 
+    /// The words from `start` to `end`, with their addresses; none if not all of them are mapped.
+    pub(crate) fn words(&self, start: usize, end: usize) -> Vec<(usize, usize)> {
+        let start = start.next_multiple_of(8);
+        let mut bytes = vec![0u8; end.saturating_sub(start) & !7];
+        if !self.bytes(start, &mut bytes) {
+            return Vec::new();
+        }
+        let (words, _) = bytes.as_chunks::<8>();
+        words.iter().enumerate().map(|(n, &word)| (start + n * 8, usize::from_ne_bytes(word))).collect()
+    }
+
     /// Fills `into` from `address`; false if not all of it is mapped.
     pub(crate) fn bytes(&self, address: usize, into: &mut [u8]) -> bool {
         address >= 4096 && self.0.read_exact_at(into, address as u64).is_ok()
@@ -85,7 +102,7 @@ pub(crate) unsafe fn replace_pointer(
     function: &str,
 ) -> Result<bool, Error> {
     const PAGE: usize = 4096;
-    let locked = mappings.iter().find(|m| m.contains(slot)).filter(|m| !m.writable);
+    let locked = mapping_of(mappings, slot).filter(|m| !m.writable);
     let page = (slot & !(PAGE - 1)) as *mut libc::c_void;
     if locked.is_some() {
         // SAFETY: the page holds `slot`, which is mapped; adding the right to write takes nothing from anyone.
@@ -118,6 +135,9 @@ mod tests {
         assert!(mapping.readable && mapping.executable && !mapping.writable);
         assert!(mapping.contains(0x7f88_1664_0000) && !mapping.contains(0x7f88_1666_2000));
         assert_eq!(parse_mapping("nonsense"), None);
+        let maps = [mapping];
+        assert!(mapping_of(&maps, 0x7f88_1664_0000).is_some() && mapping_of(&maps, 0x7f88_1666_2000).is_none());
+        assert!(mapping_of(&maps, 1).is_none());
     }
 
     #[test]
@@ -125,6 +145,10 @@ mod tests {
         let peek = Peek::open().expect("Linux");
         let value = 0x1234_5678_9abc_def0usize;
         assert_eq!(peek.word(&raw const value as usize), Some(value));
+        let pair = [1usize, 2];
+        let at = &raw const pair as usize;
+        assert_eq!(peek.words(at, at + 16), [(at, 1), (at + 8, 2)]);
+        assert!(peek.words(0x1000, 0x2000).is_empty());
         assert_eq!(peek.word(0x10), None);
         assert_eq!(peek.word(0x7fff_ffff_f000), None);
     }

@@ -130,14 +130,16 @@ fn lock() -> MutexGuard<'static, Slots> {
     SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn is_ours() -> bool {
+/// Whether a trigger has to do anything: in the process that set it, for a call of the program's own.
+fn is_for_us() -> bool {
     // SAFETY: asks for the process's number, nothing more.
-    SET.load(Ordering::Acquire) && OWNER.load(Ordering::Acquire) == unsafe { libc::getpid() }
+    let process = unsafe { libc::getpid() };
+    SET.load(Ordering::Acquire) && OWNER.load(Ordering::Acquire) == process && !crate::fault::is_inside()
 }
 
 /// The program is about to allocate USM.
 unsafe extern "C" fn fired() {
-    if is_ours() {
+    if is_for_us() {
         crate::fault::contained(install::first_call);
     }
 }
@@ -147,7 +149,7 @@ unsafe extern "C" fn watched_dlopen(path: *const c_char, flags: i32) -> *mut c_v
     // SAFETY: the arguments are those of the call that came in through an import slot of `dlopen`.
     let handle = unsafe { real(path, flags) };
     // After a failure nothing may be called that could overwrite the linker's error message.
-    if !handle.is_null() && is_ours() {
+    if !handle.is_null() && is_for_us() {
         crate::fault::contained(|| {
             if let Ok(mut slots) = SLOTS.try_lock() {
                 let _ = scan(&mut slots);

@@ -88,10 +88,18 @@ fn hook_adopt(address: usize, bytes: u64, kind: &str, device: &str) -> PyResult<
     dpmem_hook::adopt(address, bytes, kind, device).map_err(runtime_error)
 }
 
-/// For tests: makes the `after`-th event from now fail inside dpmem.
+/// For tests: orders a fault, "panic" (at the `after`-th event from now), "no-symbols", "no-way-in" or "dead-table".
 #[pyfunction]
-fn hook_inject(after: usize) {
-    dpmem_hook::inject(Fault::Panic, after);
+#[pyo3(signature = (fault, after = 1))]
+fn hook_inject(fault: &str, after: usize) -> PyResult<()> {
+    dpmem_hook::inject(match fault {
+        "panic" => Fault::PanicAt(after),
+        "no-symbols" => Fault::NoSymbols,
+        "no-way-in" => Fault::NoWayIn,
+        "dead-table" => Fault::DeadTable,
+        _ => return Err(PyValueError::new_err(format!("expected the name of a fault, got `{fault}`"))),
+    });
+    Ok(())
 }
 
 /// Calls `ask()` and says which device handle the runtime was asked about meanwhile: (answer, handle), handle 0 for none.

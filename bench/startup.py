@@ -1,0 +1,92 @@
+"""How long it takes to begin: `dpmem.start()` where arrays exist, `import dpmem`, and `dpmem run` around nothing."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import dpnp
+import machine
+import table
+from rounds import Figure, alternate, judge
+
+import dpmem
+
+START_MS = 20.0
+IMPORT_MS = 30.0
+#: Arrays that exist when recording starts.
+ARRAYS = 1000
+_BIN = Path(sys.executable).parent
+
+
+def measure(quick: bool) -> list[Figure]:
+    machine.show_device()
+    repeats = 3 if quick else 30
+    return [_start(repeats), _import(repeats), *_run(repeats)]
+
+
+def _start(repeats: int) -> Figure:
+    kept = [dpnp.ones(100) for _ in range(ARRAYS)]
+    device = kept[0].sycl_device.filter_string
+    times = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        dpmem.start()
+        times.append((time.perf_counter() - begun) * 1e3)
+        dpmem.stop()
+        found = dpmem.memory_stats(device)["allocation.device.current"]
+        if found < ARRAYS:
+            raise AssertionError(f"expected the {ARRAYS} blocks that existed, found {found}")
+    return _milliseconds(f"`dpmem.start()` with {ARRAYS} arrays there", times, START_MS)
+
+
+def _import(repeats: int) -> Figure:
+    times = [_import_once() for _ in range(repeats)]
+    return _milliseconds("`import dpmem` in a fresh interpreter", times, IMPORT_MS)
+
+
+def _import_once() -> float:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import dpmem"], capture_output=True, text=True, check=True
+    )
+    found = re.search(r"^import time: +\d+ \| +(\d+) \| dpmem$", done.stderr, re.MULTILINE)
+    if found is None:
+        raise AssertionError("expected a line about dpmem from -X importtime, found none")
+    return int(found[1]) / 1e3
+
+
+def _run(repeats: int) -> list[Figure]:
+    times = alternate(
+        {
+            "python": _process(sys.executable, "-c", "pass"),
+            "dpmem run": _process(str(_BIN / "dpmem"), "run", "-c", "pass"),
+        },
+        rounds=repeats,
+    )
+    python, dpmem_run = (times.median(way) * 1e3 for way in ("python", "dpmem run"))
+    detail = f"; {dpmem_run:.0f} ms, python {python:.0f} ms"
+    return [times.figure("`dpmem run -c pass` against `python -c pass`", "dpmem run", detail=detail)]
+
+
+def _process(*command: str) -> Callable[[], float]:
+    def run() -> float:
+        begun = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return time.perf_counter() - begun
+
+    return run
+
+
+def _milliseconds(measure: str, times: list[float], target: float) -> Figure:
+    low, median, high = statistics.quantiles(times, n=4, method="inclusive")
+    value = f"{median:.1f} ms ({low:.1f}–{high:.1f})"
+    return Figure(measure, value, target=f"≤ {target:g} ms", verdict=judge(median, target))
+
+
+if __name__ == "__main__":
+    table.main(measure, __doc__)

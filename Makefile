@@ -43,3 +43,39 @@ $(STAMPS)/installed019: $(STAMPS)/wheel $(STAMPS)/venv019
 wheel: $(STAMPS)/wheel
 setup: $(STAMPS)/installed
 setup-019: $(STAMPS)/installed019
+
+# --- what people run ------------------------------------------------------------------------------------------
+demo: setup
+	@echo "== dpmem run examples/leaky_training.py"
+	@cd examples && ../$(VENV)/bin/dpmem run leaky_training.py
+
+# Interpreters beside the main one, wherever pyenv or the system has them: frames and truth are tested on each.
+OTHERS := $(foreach v,3.10 3.12 3.13 3.14,$(firstword $(wildcard $(HOME)/.pyenv/versions/$(v).*/bin/python) $(shell command -v python$(v) 2>/dev/null)))
+
+check: $(STAMPS)/installed
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	sh .ci/unsafe-rules
+	$(VENV)/bin/ruff check --quiet .
+	$(VENV)/bin/ruff format --quiet --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/python -m mypy.stubtest dpmem._native --mypy-config-file pyproject.toml
+	cargo test --quiet --workspace --locked
+	$(PY) -m pytest -q tests/frames tests/api
+
+test: setup setup-019
+	cargo test --quiet --workspace --locked
+	RUSTFLAGS="--cfg loom" cargo test --quiet --release --locked -p dpmem-core --lib --target-dir target/loom
+	$(PY) -m pytest -q tests --ignore tests/soak
+	$(VENV019)/bin/python -m pytest -q tests/api tests/hook tests/frames
+	@for python in $(OTHERS); do sh .ci/other-python $$python || exit 1; done
+
+bench: setup
+	$(VENV)/bin/$(PIP) -r requirements/bench.txt
+	$(PY) bench/run.py
+
+soak: setup setup-019
+	$(PY) -m pytest -q tests/soak --timeout 7200
+
+clean:
+	rm -rf target $(VENV) $(VENV019) .venv-3.*

@@ -9,9 +9,12 @@ const CHUNKS: usize = 256;
 /// How many entries one table holds.
 pub(crate) const CAPACITY: usize = CHUNK * CHUNKS;
 
+/// Places for [`CHUNK`] entries.
+type Chunk<T> = Box<[OnceLock<T>]>;
+
 /// Entries in chunks that are allocated as they are needed.
 pub(crate) struct AppendTable<T> {
-    chunks: Box<[OnceLock<Box<[OnceLock<T>]>>]>,
+    chunks: Box<[OnceLock<Chunk<T>>]>,
     len: AtomicUsize,
     append: Mutex<()>,
     capacity: usize,

@@ -149,7 +149,11 @@ mod tests {
         let big = 40 << 30;
         map.insert(0x10_0000 - 64, block(128, 0));
         map.insert(0x7000_0000_0000, block(big, 1));
-        assert_eq!(map.find(0x10_0000 + 63).map(|(base, _)| base), Some(0x10_0000 - 64), "across a region's edge");
+        assert_eq!(
+            map.find(0x10_0000 + 63).map(|(base, _)| base),
+            Some(0x10_0000 - 64),
+            "across a region's edge"
+        );
         assert_eq!(map.find(0x10_0000 + 64), None, "one past the end");
         assert_eq!(map.find(0x7000_0000_0000 + big as usize - 1).map(|(_, b)| b.sequence), Some(1));
         assert_eq!(map.remove(0x7000_0000_0000 + 8), None, "only its start frees a block");

@@ -116,7 +116,8 @@ impl Ledger {
         let hash = site_hash(stack_hash, kind, device);
         if let Some(id) = cache.find(self.id, hash) {
             let key = self.sites.get(id).key;
-            let same_stack = no_stack.map_or_else(|| self.stacks.is(key.stack, raw), |stack| stack == key.stack);
+            let same_stack =
+                no_stack.map_or_else(|| self.stacks.is(key.stack, raw), |stack| stack == key.stack);
             if same_stack && (key.kind, key.device) == place {
                 return id;
             }
@@ -255,7 +256,8 @@ impl Ledger {
         let (history_interval_ticks, history) = self.history.samples(now);
         let unknown_frees = self.unknown_frees.load(Relaxed);
         let of_runtime = |origin: Option<Origin>| origin == Some(Origin::RuntimeThread);
-        let row_events = |r: &RowSnapshot| r.reading.alloc_count + r.reading.free_count + r.reading.failed_count;
+        let row_events =
+            |r: &RowSnapshot| r.reading.alloc_count + r.reading.free_count + r.reading.failed_count;
         Snapshot {
             peak: self.peak_snapshot(),
             current_bytes: self.current_bytes(),
@@ -263,7 +265,11 @@ impl Ledger {
                 + transfers.iter().map(|t| t.count).sum::<u64>()
                 + self.fills().0
                 + unknown_frees,
-            unattributed_events: sites.iter().filter(|s| of_runtime(s.origin)).map(|s| s.alloc_count + s.failed_count).sum::<u64>()
+            unattributed_events: sites
+                .iter()
+                .filter(|s| of_runtime(s.origin))
+                .map(|s| s.alloc_count + s.failed_count)
+                .sum::<u64>()
                 + transfers.iter().filter(|t| of_runtime(t.origin)).map(|t| t.count).sum::<u64>(),
             unknown_frees,
             missed_frees: self.missed_frees.load(Relaxed),

@@ -141,7 +141,8 @@ fn ten_million_events_of_a_hundred_sites_stay_small() {
     let mut cache = SiteCache::new();
     let sites: Vec<_> = (0..100).map(|n| line(&ledger, &mut cache, n, Kind::Device)).collect();
     for n in 0..100_000usize {
-        ledger.allocated(Allocation { now: n as u64, ..allocation(0x1000, 64, Kind::Device, sites[n % 100]) });
+        ledger
+            .allocated(Allocation { now: n as u64, ..allocation(0x1000, 64, Kind::Device, sites[n % 100]) });
         ledger.freeing(0x1000, n as u64);
     }
     let seen = ledger.snapshot(100_000);

@@ -5,7 +5,7 @@
 //! freed one is told apart by its file, name and first line.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -119,13 +119,16 @@ impl StackTable {
 
     /// The hash under which [`StackTable::intern`] files a stack.
     pub(crate) fn hash(raw: &[RawFrame]) -> u64 {
-        let mut hasher = FxBuildHasher.build_hasher();
-        raw.hash(&mut hasher);
-        hasher.finish()
+        FxBuildHasher.hash_one(raw)
     }
 
     /// The id of `raw`. `resolve` runs only for a stack that has not been seen, and with no lock held.
-    pub(crate) fn intern(&self, raw: &[RawFrame], hash: u64, resolve: impl Fn(&RawFrame) -> Frame) -> StackId {
+    pub(crate) fn intern(
+        &self,
+        raw: &[RawFrame],
+        hash: u64,
+        resolve: impl Fn(&RawFrame) -> Frame,
+    ) -> StackId {
         let shard = &self.by_hash[(hash >> 32) as usize % SHARDS];
         let known = |ids: &[StackId]| ids.iter().copied().find(|&id| self.is(id, raw));
         if let Some(id) = lock(shard).get(&hash).and_then(|ids| known(ids)) {

@@ -52,7 +52,9 @@ impl DeviceTable {
         for (known, number) in self.handles.iter().zip(&self.numbers) {
             match known.load(Ordering::Acquire) {
                 0 => break,
-                known if known == handle => return DeviceId::new(usize::from(number.load(Ordering::Acquire))),
+                known if known == handle => {
+                    return DeviceId::new(usize::from(number.load(Ordering::Acquire)));
+                }
                 _ => {}
             }
         }
@@ -174,8 +176,9 @@ pub(crate) fn kind_of(address: Pointer, queue: Handle) -> Option<Kind> {
     let into = (&raw mut kind).cast();
     // SAFETY: the context belongs to a queue in use by the call being recorded; any address may be asked about, and the
     // answer is one 32-bit number.
-    let result =
-        unsafe { info(context, address, abi::USM_ALLOC_INFO_TYPE, size_of::<u32>(), into, std::ptr::null_mut()) };
+    let result = unsafe {
+        info(context, address, abi::USM_ALLOC_INFO_TYPE, size_of::<u32>(), into, std::ptr::null_mut())
+    };
     match kind {
         _ if result != SUCCESS => None,
         abi::USM_TYPE_HOST => Some(Kind::Host),

@@ -221,7 +221,9 @@ mod tests {
         let program = libraries.iter().find(|l| l.path.is_empty()).expect("the program itself");
         let imports = program.imports(|name| name == b"malloc" || name == b"write");
         assert!(!imports.is_empty());
-        assert!(imports.iter().all(|i| program.data.iter().any(|&(s, e)| (s..e).contains(&i.slot)) || i.slot > 0));
+        assert!(
+            imports.iter().all(|i| program.data.iter().any(|&(s, e)| (s..e).contains(&i.slot)) || i.slot > 0)
+        );
     }
 
     #[test]

@@ -74,8 +74,14 @@ struct Swapped {
     shim: usize,
 }
 
-static STATE: Mutex<State> =
-    Mutex::new(State { phase: Phase::Idle, route: 0, mechanism: None, reason: None, unseen: 0, swapped: Vec::new() });
+static STATE: Mutex<State> = Mutex::new(State {
+    phase: Phase::Idle,
+    route: 0,
+    mechanism: None,
+    reason: None,
+    unseen: 0,
+    swapped: Vec::new(),
+});
 static PROVED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -165,11 +171,29 @@ pub fn status() -> Status {
     let proved = PROVED.load(Ordering::Acquire);
     if fork::is_child() {
         let reason = Some(Error::Forked);
-        return Status { phase: Phase::Idle, mechanism: None, reason, proved, unseen: 0, faults, fault, recording };
+        return Status {
+            phase: Phase::Idle,
+            mechanism: None,
+            reason,
+            proved,
+            unseen: 0,
+            faults,
+            fault,
+            recording,
+        };
     }
     let State { phase, mechanism, reason, unseen, .. } = &*lock();
     let (phase, unseen) = (*phase, *unseen);
-    Status { phase, mechanism: mechanism.clone(), reason: reason.clone(), proved, unseen, faults, fault, recording }
+    Status {
+        phase,
+        mechanism: mechanism.clone(),
+        reason: reason.clone(),
+        proved,
+        unseen,
+        faults,
+        fault,
+        recording,
+    }
 }
 
 /// A trigger fired: the program is about to allocate USM.

@@ -13,7 +13,6 @@
 //!   that size or that block. It needs no symbols at all, but it does real work, and finds the essential functions
 //!   only.
 
-
 use crate::abi::{Handle, SUCCESS, UrResult};
 use crate::elf::{self, Library};
 use crate::error::Error;
@@ -112,11 +111,13 @@ fn hosts() -> Vec<Library> {
 /// The slots of all runs of code pointers that `library`'s data points to.
 fn tables(library: &Library, maps: &[Mapping]) -> Vec<usize> {
     let Some(peek) = Peek::open() else { return Vec::new() };
-    let of_runtime = |m: &&Mapping| m.executable && (m.name.starts_with("libsycl") || m.name.starts_with("libur_"));
+    let of_runtime =
+        |m: &&Mapping| m.executable && (m.name.starts_with("libsycl") || m.name.starts_with("libur_"));
     let code: Vec<(usize, usize)> = maps.iter().filter(of_runtime).map(|m| (m.start, m.end)).collect();
     let is_code = |word: usize| code.iter().any(|&(start, end)| (start..end).contains(&word));
     let is_data = |word: usize| library.data.iter().any(|&(start, end)| (start..end).contains(&word));
-    let mut objects: Vec<usize> = library.data.iter().flat_map(|&(start, end)| peek.words(start, end)).map(|w| w.1).collect();
+    let mut objects: Vec<usize> =
+        library.data.iter().flat_map(|&(start, end)| peek.words(start, end)).map(|w| w.1).collect();
     objects.retain(|&object| object > 0xffff && object % 8 == 0 && !is_data(object));
     objects.sort_unstable();
     objects.dedup();
@@ -233,7 +234,6 @@ struct Dpctl {
     library: Library,
 }
 
-
 impl Dpctl {
     fn find() -> Option<Self> {
         let named = |l: &Library| l.name().starts_with("libDPCTLSyclInterface.so");
@@ -310,7 +310,6 @@ fn by_watching(slots: &[usize], maps: &[Mapping]) -> Vec<Slot> {
     dpctl.call("DPCTLQueue_Delete", [queue, 0, 0, 0]);
     found
 }
-
 
 #[cfg(test)]
 mod tests {

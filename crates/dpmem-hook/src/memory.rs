@@ -136,7 +136,9 @@ mod tests {
         assert!(mapping.contains(0x7f88_1664_0000) && !mapping.contains(0x7f88_1666_2000));
         assert_eq!(parse_mapping("nonsense"), None);
         let maps = [mapping];
-        assert!(mapping_of(&maps, 0x7f88_1664_0000).is_some() && mapping_of(&maps, 0x7f88_1666_2000).is_none());
+        assert!(
+            mapping_of(&maps, 0x7f88_1664_0000).is_some() && mapping_of(&maps, 0x7f88_1666_2000).is_none()
+        );
         assert!(mapping_of(&maps, 1).is_none());
     }
 

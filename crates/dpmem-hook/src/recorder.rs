@@ -10,7 +10,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use arc_swap::{ArcSwapOption, Guard};
 use dpmem_core::{
-    Allocation, Block, DeviceId, Direction, Frame, Kind, Ledger, LibraryPaths, Origin, RawFrame, SiteCache, SiteId,
+    Allocation, Block, DeviceId, Direction, Frame, Kind, Ledger, LibraryPaths, Origin, RawFrame, SiteCache,
+    SiteId,
 };
 
 use crate::abi::{Handle, Pointer, SUCCESS, UrResult};
@@ -131,7 +132,14 @@ pub(crate) type Out = *mut Pointer;
 
 impl Recording {
     /// A call that allocates has returned.
-    pub(crate) fn allocated(&self, kind: Kind, device: DeviceId, bytes: usize, out: Out, call: (UrResult, u64)) {
+    pub(crate) fn allocated(
+        &self,
+        kind: Kind,
+        device: DeviceId,
+        bytes: usize,
+        out: Out,
+        call: (UrResult, u64),
+    ) {
         let (result, runtime_ticks) = call;
         let site = self.site(kind, device);
         if result != SUCCESS {

@@ -12,8 +12,8 @@
 use dpmem_core::{Direction, Kind};
 
 use crate::abi::{Handle, INVALID_VALUE, MEM_FLAGS_FROM_HOST, Pointer, Rect, SUCCESS, UrResult, WaitList};
-use crate::devices;
 use crate::clock::ticks;
+use crate::devices;
 use crate::functions::original;
 use crate::recorder::{Entered, Out, Place, Recording};
 
@@ -29,21 +29,35 @@ macro_rules! forward {
 }
 
 pub(crate) unsafe extern "C" fn usm_host_alloc(
-    context: Handle, descriptor: Pointer, pool: Handle, bytes: usize, out: Out,
+    context: Handle,
+    descriptor: Pointer,
+    pool: Handle,
+    bytes: usize,
+    out: Out,
 ) -> UrResult {
     let call = forward!(usm_host_alloc(context, descriptor, pool, bytes, out));
     allocation(call, Kind::Host, Place::Context(context), bytes, out)
 }
 
 pub(crate) unsafe extern "C" fn usm_device_alloc(
-    context: Handle, device: Handle, descriptor: Pointer, pool: Handle, bytes: usize, out: Out,
+    context: Handle,
+    device: Handle,
+    descriptor: Pointer,
+    pool: Handle,
+    bytes: usize,
+    out: Out,
 ) -> UrResult {
     let call = forward!(usm_device_alloc(context, device, descriptor, pool, bytes, out));
     allocation(call, Kind::Device, Place::Device(device), bytes, out)
 }
 
 pub(crate) unsafe extern "C" fn usm_shared_alloc(
-    context: Handle, device: Handle, descriptor: Pointer, pool: Handle, bytes: usize, out: Out,
+    context: Handle,
+    device: Handle,
+    descriptor: Pointer,
+    pool: Handle,
+    bytes: usize,
+    out: Out,
 ) -> UrResult {
     let call = forward!(usm_shared_alloc(context, device, descriptor, pool, bytes, out));
     allocation(call, Kind::Shared, Place::Device(device), bytes, out)
@@ -54,10 +68,18 @@ pub(crate) unsafe extern "C" fn usm_free(context: Handle, pointer: Pointer) -> U
 }
 
 pub(crate) unsafe extern "C" fn usm_pitched_alloc(
-    context: Handle, device: Handle, descriptor: Pointer, pool: Handle, width: usize, height: usize, element: usize,
-    out: Out, pitch: *mut usize,
+    context: Handle,
+    device: Handle,
+    descriptor: Pointer,
+    pool: Handle,
+    width: usize,
+    height: usize,
+    element: usize,
+    out: Out,
+    pitch: *mut usize,
 ) -> UrResult {
-    let call = forward!(usm_pitched_alloc(context, device, descriptor, pool, width, height, element, out, pitch));
+    let call =
+        forward!(usm_pitched_alloc(context, device, descriptor, pool, width, height, element, out, pitch));
     around(call, |recording, call| {
         // SAFETY: a call that succeeded has written the row pitch; before that it is not read.
         let row = if call.0 == SUCCESS { unsafe { pitch.as_ref() }.copied().unwrap_or(width) } else { width };
@@ -67,7 +89,13 @@ pub(crate) unsafe extern "C" fn usm_pitched_alloc(
 }
 
 pub(crate) unsafe extern "C" fn enqueue_host_alloc(
-    queue: Handle, pool: Handle, bytes: usize, properties: Pointer, waits: u32, list: WaitList, out: Out,
+    queue: Handle,
+    pool: Handle,
+    bytes: usize,
+    properties: Pointer,
+    waits: u32,
+    list: WaitList,
+    out: Out,
     event: *mut Handle,
 ) -> UrResult {
     let call = forward!(enqueue_host_alloc(queue, pool, bytes, properties, waits, list, out, event));
@@ -75,7 +103,13 @@ pub(crate) unsafe extern "C" fn enqueue_host_alloc(
 }
 
 pub(crate) unsafe extern "C" fn enqueue_device_alloc(
-    queue: Handle, pool: Handle, bytes: usize, properties: Pointer, waits: u32, list: WaitList, out: Out,
+    queue: Handle,
+    pool: Handle,
+    bytes: usize,
+    properties: Pointer,
+    waits: u32,
+    list: WaitList,
+    out: Out,
     event: *mut Handle,
 ) -> UrResult {
     let call = forward!(enqueue_device_alloc(queue, pool, bytes, properties, waits, list, out, event));
@@ -83,7 +117,13 @@ pub(crate) unsafe extern "C" fn enqueue_device_alloc(
 }
 
 pub(crate) unsafe extern "C" fn enqueue_shared_alloc(
-    queue: Handle, pool: Handle, bytes: usize, properties: Pointer, waits: u32, list: WaitList, out: Out,
+    queue: Handle,
+    pool: Handle,
+    bytes: usize,
+    properties: Pointer,
+    waits: u32,
+    list: WaitList,
+    out: Out,
     event: *mut Handle,
 ) -> UrResult {
     let call = forward!(enqueue_shared_alloc(queue, pool, bytes, properties, waits, list, out, event));
@@ -91,13 +131,24 @@ pub(crate) unsafe extern "C" fn enqueue_shared_alloc(
 }
 
 pub(crate) unsafe extern "C" fn enqueue_free(
-    queue: Handle, pool: Handle, pointer: Pointer, waits: u32, list: WaitList, event: *mut Handle,
+    queue: Handle,
+    pool: Handle,
+    pointer: Pointer,
+    waits: u32,
+    list: WaitList,
+    event: *mut Handle,
 ) -> UrResult {
     free(forward!(enqueue_free(queue, pool, pointer, waits, list, event)), pointer)
 }
 
 pub(crate) unsafe extern "C" fn enqueue_memcpy(
-    queue: Handle, blocking: bool, target: Pointer, source: Pointer, bytes: usize, waits: u32, list: WaitList,
+    queue: Handle,
+    blocking: bool,
+    target: Pointer,
+    source: Pointer,
+    bytes: usize,
+    waits: u32,
+    list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
     let call = forward!(enqueue_memcpy(queue, blocking, target, source, bytes, waits, list, event));
@@ -105,17 +156,41 @@ pub(crate) unsafe extern "C" fn enqueue_memcpy(
 }
 
 pub(crate) unsafe extern "C" fn enqueue_memcpy_2d(
-    queue: Handle, blocking: bool, target: Pointer, target_pitch: usize, source: Pointer, source_pitch: usize,
-    width: usize, height: usize, waits: u32, list: WaitList, event: *mut Handle,
+    queue: Handle,
+    blocking: bool,
+    target: Pointer,
+    target_pitch: usize,
+    source: Pointer,
+    source_pitch: usize,
+    width: usize,
+    height: usize,
+    waits: u32,
+    list: WaitList,
+    event: *mut Handle,
 ) -> UrResult {
     let call = forward!(enqueue_memcpy_2d(
-        queue, blocking, target, target_pitch, source, source_pitch, width, height, waits, list, event
+        queue,
+        blocking,
+        target,
+        target_pitch,
+        source,
+        source_pitch,
+        width,
+        height,
+        waits,
+        list,
+        event
     ));
-    accepted(call, |recording| recording.copied(queue, target, source, (width as u64).saturating_mul(height as u64)))
+    accepted(call, |recording| {
+        recording.copied(queue, target, source, (width as u64).saturating_mul(height as u64))
+    })
 }
 
 pub(crate) unsafe extern "C" fn context_memcpy(
-    context: Handle, target: Pointer, source: Pointer, bytes: usize,
+    context: Handle,
+    target: Pointer,
+    source: Pointer,
+    bytes: usize,
 ) -> UrResult {
     let call = forward!(context_memcpy(context, target, source, bytes));
     // No queue belongs to this copy; an address that the ledger doesn't know counts as the host's.
@@ -124,7 +199,13 @@ pub(crate) unsafe extern "C" fn context_memcpy(
 }
 
 pub(crate) unsafe extern "C" fn enqueue_fill(
-    queue: Handle, target: Pointer, pattern_bytes: usize, pattern: Pointer, bytes: usize, waits: u32, list: WaitList,
+    queue: Handle,
+    target: Pointer,
+    pattern_bytes: usize,
+    pattern: Pointer,
+    bytes: usize,
+    waits: u32,
+    list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
     let call = forward!(enqueue_fill(queue, target, pattern_bytes, pattern, bytes, waits, list, event));
@@ -132,7 +213,11 @@ pub(crate) unsafe extern "C" fn enqueue_fill(
 }
 
 pub(crate) unsafe extern "C" fn buffer_create(
-    context: Handle, flags: u32, bytes: usize, properties: Pointer, out: *mut Handle,
+    context: Handle,
+    flags: u32,
+    bytes: usize,
+    properties: Pointer,
+    out: *mut Handle,
 ) -> UrResult {
     let call = forward!(buffer_create(context, flags, bytes, properties, out));
     if flags & MEM_FLAGS_FROM_HOST == 0 {
@@ -142,23 +227,44 @@ pub(crate) unsafe extern "C" fn buffer_create(
 }
 
 pub(crate) unsafe extern "C" fn buffer_read(
-    queue: Handle, buffer: Handle, blocking: bool, offset: usize, bytes: usize, target: Pointer, waits: u32,
-    list: WaitList, event: *mut Handle,
+    queue: Handle,
+    buffer: Handle,
+    blocking: bool,
+    offset: usize,
+    bytes: usize,
+    target: Pointer,
+    waits: u32,
+    list: WaitList,
+    event: *mut Handle,
 ) -> UrResult {
     let call = forward!(buffer_read(queue, buffer, blocking, offset, bytes, target, waits, list, event));
     accepted(call, |recording| recording.transferred(Direction::DeviceToHost, bytes as u64))
 }
 
 pub(crate) unsafe extern "C" fn buffer_write(
-    queue: Handle, buffer: Handle, blocking: bool, offset: usize, bytes: usize, source: Pointer, waits: u32,
-    list: WaitList, event: *mut Handle,
+    queue: Handle,
+    buffer: Handle,
+    blocking: bool,
+    offset: usize,
+    bytes: usize,
+    source: Pointer,
+    waits: u32,
+    list: WaitList,
+    event: *mut Handle,
 ) -> UrResult {
     let call = forward!(buffer_write(queue, buffer, blocking, offset, bytes, source, waits, list, event));
     accepted(call, |recording| recording.transferred(Direction::HostToDevice, bytes as u64))
 }
 
 pub(crate) unsafe extern "C" fn buffer_copy(
-    queue: Handle, source: Handle, target: Handle, from: usize, to: usize, bytes: usize, waits: u32, list: WaitList,
+    queue: Handle,
+    source: Handle,
+    target: Handle,
+    from: usize,
+    to: usize,
+    bytes: usize,
+    waits: u32,
+    list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
     let call = forward!(buffer_copy(queue, source, target, from, to, bytes, waits, list, event));
@@ -166,37 +272,89 @@ pub(crate) unsafe extern "C" fn buffer_copy(
 }
 
 pub(crate) unsafe extern "C" fn buffer_read_rect(
-    queue: Handle, buffer: Handle, blocking: bool, at: Rect, host_at: Rect, region: Rect, row: usize, slice: usize,
-    host_row: usize, host_slice: usize, target: Pointer, waits: u32, list: WaitList, event: *mut Handle,
+    queue: Handle,
+    buffer: Handle,
+    blocking: bool,
+    at: Rect,
+    host_at: Rect,
+    region: Rect,
+    row: usize,
+    slice: usize,
+    host_row: usize,
+    host_slice: usize,
+    target: Pointer,
+    waits: u32,
+    list: WaitList,
+    event: *mut Handle,
 ) -> UrResult {
     let call = forward!(buffer_read_rect(
-        queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, target, waits, list, event
+        queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, target, waits, list,
+        event
     ));
     accepted(call, |recording| recording.transferred(Direction::DeviceToHost, region.bytes()))
 }
 
 pub(crate) unsafe extern "C" fn buffer_write_rect(
-    queue: Handle, buffer: Handle, blocking: bool, at: Rect, host_at: Rect, region: Rect, row: usize, slice: usize,
-    host_row: usize, host_slice: usize, source: Pointer, waits: u32, list: WaitList, event: *mut Handle,
+    queue: Handle,
+    buffer: Handle,
+    blocking: bool,
+    at: Rect,
+    host_at: Rect,
+    region: Rect,
+    row: usize,
+    slice: usize,
+    host_row: usize,
+    host_slice: usize,
+    source: Pointer,
+    waits: u32,
+    list: WaitList,
+    event: *mut Handle,
 ) -> UrResult {
     let call = forward!(buffer_write_rect(
-        queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, source, waits, list, event
+        queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, source, waits, list,
+        event
     ));
     accepted(call, |recording| recording.transferred(Direction::HostToDevice, region.bytes()))
 }
 
 pub(crate) unsafe extern "C" fn buffer_copy_rect(
-    queue: Handle, source: Handle, target: Handle, from: Rect, to: Rect, region: Rect, row: usize, slice: usize,
-    target_row: usize, target_slice: usize, waits: u32, list: WaitList, event: *mut Handle,
+    queue: Handle,
+    source: Handle,
+    target: Handle,
+    from: Rect,
+    to: Rect,
+    region: Rect,
+    row: usize,
+    slice: usize,
+    target_row: usize,
+    target_slice: usize,
+    waits: u32,
+    list: WaitList,
+    event: *mut Handle,
 ) -> UrResult {
     let call = forward!(buffer_copy_rect(
-        queue, source, target, from, to, region, row, slice, target_row, target_slice, waits, list, event
+        queue,
+        source,
+        target,
+        from,
+        to,
+        region,
+        row,
+        slice,
+        target_row,
+        target_slice,
+        waits,
+        list,
+        event
     ));
     accepted(call, |recording| recording.transferred(Direction::DeviceToDevice, region.bytes()))
 }
 
 pub(crate) unsafe extern "C" fn context_create(
-    count: u32, list: *const Handle, properties: Pointer, out: *mut Handle,
+    count: u32,
+    list: *const Handle,
+    properties: Pointer,
+    out: *mut Handle,
 ) -> UrResult {
     accepted(forward!(context_create(count, list, properties, out)), |_| {
         // SAFETY: the call succeeded, so its list holds `count` devices and its result has been written.
@@ -210,7 +368,10 @@ pub(crate) unsafe extern "C" fn context_release(context: Handle) -> UrResult {
 }
 
 pub(crate) unsafe extern "C" fn queue_create(
-    context: Handle, device: Handle, properties: Pointer, out: *mut Handle,
+    context: Handle,
+    device: Handle,
+    properties: Pointer,
+    out: *mut Handle,
 ) -> UrResult {
     accepted(forward!(queue_create(context, device, properties, out)), |_| {
         // SAFETY: the call succeeded, so its result has been written.
@@ -224,7 +385,11 @@ pub(crate) unsafe extern "C" fn queue_release(queue: Handle) -> UrResult {
 }
 
 pub(crate) unsafe extern "C" fn device_info(
-    device: Handle, property: u32, bytes: usize, value: Pointer, answered: *mut usize,
+    device: Handle,
+    property: u32,
+    bytes: usize,
+    value: Pointer,
+    answered: *mut usize,
 ) -> UrResult {
     devices::asked_about(device);
     forward!(device_info(device, property, bytes, value, answered))()
@@ -243,7 +408,11 @@ fn around(forward: impl FnOnce() -> UrResult, enter: impl FnOnce(&Recording, (Ur
 }
 
 fn allocation(
-    forward: impl FnOnce() -> UrResult, kind: Kind, place: Place, bytes: usize, out: Out,
+    forward: impl FnOnce() -> UrResult,
+    kind: Kind,
+    place: Place,
+    bytes: usize,
+    out: Out,
 ) -> UrResult {
     around(forward, |recording, call| recording.allocated(kind, place.device(), bytes, out, call))
 }

@@ -124,9 +124,8 @@ pub(crate) fn watched(used: usize) -> Vec<(usize, usize)> {
 /// dispatch table and touches none of them, and the stubs must be in that table.
 pub(crate) unsafe fn probe(function: usize) -> Option<usize> {
     // More arguments than any function has, those passed by value on the stack included.
-    type Entry = unsafe extern "C" fn(
-        usize, usize, usize, usize, usize, usize, Spill,
-    ) -> crate::abi::UrResult;
+    type Entry =
+        unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, Spill) -> crate::abi::UrResult;
     /// Lies on the stack where further arguments would be.
     #[repr(C)]
     #[derive(Clone, Copy)]

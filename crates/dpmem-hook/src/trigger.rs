@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::elf::{self, Library};
 use crate::error::Error;
 use crate::install;
-use crate::memory::{mappings, replace_pointer};
+use crate::memory::{mapping_of, mappings, replace_pointer};
 
 /// One stub for each variant of each allocation function.
 const COUNT: usize = 64;
@@ -117,9 +117,10 @@ pub(crate) fn clear() {
     let mut slots = lock();
     let maps = mappings();
     for Changed { slot, was, is, symbol } in slots.changed.drain(..) {
-        // SAFETY: `scan` changed this slot; the comparison leaves it alone if somebody else has since. A library that
-        // was unloaded meanwhile has no mapping here.
-        if maps.iter().any(|m| m.contains(slot)) {
+        // A library that was unloaded meanwhile has no mapping here.
+        if mapping_of(&maps, slot).is_some() {
+            // SAFETY: `scan` changed this slot, an aligned pointer; the comparison leaves it alone if somebody else has
+            // changed it since.
             let _ = unsafe { replace_pointer(slot, is, was, &maps, &symbol) };
         }
     }
@@ -242,7 +243,8 @@ mod tests {
         ] {
             assert!(allocates(symbol.as_bytes()), "{symbol}");
         }
-        for symbol in ["_ZN4sycl3_V14freeEPvRKNS0_5queueE", "malloc", "_ZN4sycl", "_ZN4syclx", "_ZN4sycl9_V1"] {
+        for symbol in ["_ZN4sycl3_V14freeEPvRKNS0_5queueE", "malloc", "_ZN4sycl", "_ZN4syclx", "_ZN4sycl9_V1"]
+        {
             assert!(!allocates(symbol.as_bytes()), "{symbol}");
         }
     }

@@ -24,7 +24,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The newest recording.
 pub(crate) fn newest() -> PyResult<Arc<Recording>> {
     dpmem_hook::recording().ok_or_else(|| {
-        PyRuntimeError::new_err("dpmem has recorded nothing in this process: call dpmem.start() first, or use `dpmem run`")
+        PyRuntimeError::new_err(
+            "dpmem has recorded nothing in this process: call dpmem.start() first, or use `dpmem run`",
+        )
     })
 }
 
@@ -96,7 +98,15 @@ fn live_blocks(py: Python<'_>) -> PyResult<Vec<LiveBlock>> {
         let blocks = snapshot.live.iter().map(|block| {
             let origin = sites.get(&block.site).and_then(|site| site.origin).map(|origin| origin.name());
             let device = devices.name_of(block.device);
-            (block.address, block.bytes, block.kind.name(), device, block.site.index(), stack(&block.site), origin)
+            (
+                block.address,
+                block.bytes,
+                block.kind.name(),
+                device,
+                block.site.index(),
+                stack(&block.site),
+                origin,
+            )
         });
         blocks.collect()
     }))
@@ -152,7 +162,14 @@ impl OpenRegion {
             let snapshot = ledger.snapshot(dpmem_hook::ticks());
             let sites = snapshot.sites.iter().map(|s| (s.id, (s.alloc_count, s.allocated_bytes))).collect();
             let first_sequence = ledger.next_sequence();
-            OpenRegion { region, allocated_bytes, alloc_count, first_sequence, sites, recording: recording.clone() }
+            OpenRegion {
+                region,
+                allocated_bytes,
+                alloc_count,
+                first_sequence,
+                sites,
+                recording: recording.clone(),
+            }
         }))
     }
 
@@ -171,7 +188,11 @@ impl OpenRegion {
             }
             let (mut allocating, mut leaving) = (Vec::new(), Vec::new());
             for site in &snapshot.sites {
-                let stack = || site.frames.iter().map(|f| (f.file.to_string(), f.line, f.function.to_string(), f.library));
+                let stack = || {
+                    site.frames
+                        .iter()
+                        .map(|f| (f.file.to_string(), f.line, f.function.to_string(), f.library))
+                };
                 let origin = site.origin.map(|origin| origin.name());
                 let before = self.sites.get(&site.id).copied().unwrap_or_default();
                 let (count, bytes) = (site.alloc_count - before.0, site.allocated_bytes - before.1);

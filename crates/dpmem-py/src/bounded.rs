@@ -26,5 +26,7 @@ fn bounded_call(py: Python<'_>, work: Py<PyAny>, seconds: f64) -> bool {
     });
     // A thread that takes too long is left behind: it waits for the runtime, which ends with the process.
     thread.is_ok()
-        && py.detach(move || finished.recv_timeout(Duration::from_secs_f64(seconds.clamp(0.0, 3600.0))).is_ok())
+        && py.detach(move || {
+            finished.recv_timeout(Duration::from_secs_f64(seconds.clamp(0.0, 3600.0))).is_ok()
+        })
 }

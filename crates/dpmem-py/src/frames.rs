@@ -17,7 +17,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Calibrates; must be called at least three Python frames deep. Raises RuntimeError with the reason if it fails.
 #[pyfunction]
 fn frames_calibrate(py: Python<'_>) -> PyResult<()> {
-    let strings = ["calibrate", "caf\u{e9}", "\u{65e5}\u{672c}", "\u{1f600}!"].map(|text| PyString::new(py, text));
+    let strings =
+        ["calibrate", "caf\u{e9}", "\u{65e5}\u{672c}", "\u{1f600}!"].map(|text| PyString::new(py, text));
     let [ascii, latin, wide, widest] = [0, 1, 2, 3].map(|n: usize| strings[n].as_ptr() as usize);
     let samples = Samples { ascii, latin, wide, widest };
     // SAFETY: `py` shows that the GIL is held, and `strings` keeps the samples alive until after the call.

@@ -31,7 +31,10 @@ impl Finished {
     fn render(&self, py: Python<'_>, width: usize, colour: bool) -> String {
         py.detach(|| {
             let cwd = std::env::current_dir().ok();
-            report::render(&self.report, &report::Screen { width, colour, cwd, sources: &report::FileSources })
+            report::render(
+                &self.report,
+                &report::Screen { width, colour, cwd, sources: &report::FileSources },
+            )
         })
     }
 
@@ -136,7 +139,12 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
     }
 }
 
-fn completeness(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &Status) -> report::Recording {
+fn completeness(
+    facts: &RunFacts,
+    recording: &Recording,
+    snapshot: &Snapshot,
+    status: &Status,
+) -> report::Recording {
     let mut reasons = Vec::new();
     let mut notes = facts.notes.clone();
     if let Some(reason) = &status.reason {

@@ -54,7 +54,10 @@ pub(super) unsafe fn layout(api: &Api, samples: &Samples) -> Result<Layout, Stri
     // SAFETY: the GIL is held, as was just checked.
     let known = unsafe { known_frames(api, thread) };
     if known.len() < FRAMES_MIN {
-        return Err(format!("expected at least {FRAMES_MIN} frames to calibrate with, found {}", known.len()));
+        return Err(format!(
+            "expected at least {FRAMES_MIN} frames to calibrate with, found {}",
+            known.len()
+        ));
     }
     let strings = strings(&peek, samples).ok_or("the layout of `str` was not recognised")?;
     let code_type = code_field(&peek, &known, |_| api.code_type).ok_or("no type in code objects")?;
@@ -241,7 +244,8 @@ fn position(peek: &Peek, frames: &[usize], known: &[Known]) -> Option<Position> 
 }
 
 fn strings(peek: &Peek, samples: &Samples) -> Option<Strings> {
-    const CONTENTS: [(&str, u32); 4] = [("calibrate", 1), ("caf\u{e9}", 1), ("\u{65e5}\u{672c}", 2), ("\u{1f600}!", 4)];
+    const CONTENTS: [(&str, u32); 4] =
+        [("calibrate", 1), ("caf\u{e9}", 1), ("\u{65e5}\u{672c}", 2), ("\u{1f600}!", 4)];
     let addresses = [samples.ascii, samples.latin, samples.wide, samples.widest];
     let all = || addresses.into_iter().zip(CONTENTS);
     let length = (8..48)
@@ -260,9 +264,8 @@ fn strings(peek: &Peek, samples: &Samples) -> Option<Strings> {
     // The width of a character, then a flag that all four share, then the one for ASCII.
     let fits = |state: usize, shift: u32| {
         all().enumerate().all(|(index, (at, (_, width)))| {
-            peek.half(at + state).is_some_and(|s| {
-                s >> shift & 0b111 == width && s >> (shift + 4) & 1 == u32::from(index == 0)
-            })
+            peek.half(at + state)
+                .is_some_and(|s| s >> shift & 0b111 == width && s >> (shift + 4) & 1 == u32::from(index == 0))
         })
     };
     (16..48).step_by(4).find_map(|state| {

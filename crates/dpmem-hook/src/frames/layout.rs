@@ -78,8 +78,8 @@ impl Layout {
             return None;
         }
         let instruction = match self.position {
-            // SAFETY: see above.
             Position::Pointer { offset, code_start } => {
+                // SAFETY: see above.
                 unsafe { word(frame + offset) }.wrapping_sub(code + code_start)
             }
             // SAFETY: see above.

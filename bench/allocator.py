@@ -36,7 +36,7 @@ class Allocator:
         return dpmem.memory_stats(self._device)["allocation.device.allocated"]
 
     def pairs(self, size: int, count: int) -> int:
-        """Allocate `size` bytes and free them, `count` times: nanoseconds. The GIL is let go of, as by dpctl."""
+        """Allocate `size` bytes and free them, `count` times, without the GIL: nanoseconds of this thread."""
         spent: int = self._pairs(*self._functions, self._queue.addressof_ref(), size, count)
         if spent < 0:
             raise MemoryError(f"expected {size} bytes of device memory, got none")

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import dpmem
 import machine
 import table
 from allocator import Allocator
 from rounds import Figure, judge
-
-import dpmem
 
 TARGET_MB = 50.0
 SITES = 100
@@ -34,7 +33,6 @@ def measure(quick: bool) -> list[Figure]:
     dpmem.stop()
     growth = max(growth, machine.resident_bytes() - before)
     expected = SITES * ROUNDS * pairs
-    # one more was there before
     if seen != expected:
         raise AssertionError(f"expected {expected} recorded allocations, got {seen}")
     megabytes = growth / 1e6

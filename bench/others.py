@@ -31,7 +31,7 @@ def measure(quick: bool) -> list[Figure]:
             "memray": _process(memray),
             "`SYCL_UR_TRACE=2`, output thrown away": _process((sys.executable,), SYCL_UR_TRACE="2"),
         }
-        times = alternate(ways, rounds=2 if quick else 6)
+        times = alternate(ways, rounds=2 if quick else 5)
     plain = times.median("python")
     return [
         times.figure(f"whole process, {way}", way, detail=f"; {times.median(way):.1f} s, plain {plain:.1f} s")

@@ -9,12 +9,12 @@ import time
 
 import dpctl.utils
 import dpnp
+
+import dpmem
 import machine
 import script
 import table
 from rounds import Figure, alternate
-
-import dpmem
 
 TARGET = 1.03
 STACK_DEPTH = 16

@@ -1,6 +1,6 @@
 """Runs every benchmark, each in a process of its own, and prints one Markdown table.
 
-    python bench/run.py [--quick] [NAME...]
+python bench/run.py [--quick] [NAME...]
 """
 
 from __future__ import annotations

@@ -1,21 +1,26 @@
 """What every USM allocation of a dpnp or dpctl program did: where, how much, and on which Python line.
 
-Importing it has no effect on the program: nothing is hooked until :func:`start`, :class:`track` or ``dpmem run``.
+Importing it has no effect on the program: nothing is hooked until `start`, `track` or `dpmem run`. What is in
+it is loaded when it is first asked for, so that a program under `dpmem run` finds the interpreter as it
+would be without.
 """
 
-from dpmem._accounting import (
-    max_memory_allocated,
-    max_memory_reserved,
-    memory_allocated,
-    memory_reserved,
-    memory_snapshot,
-    memory_stats,
-    memory_summary,
-    reset_accumulated_memory_stats,
-    reset_peak_memory_stats,
-)
 from dpmem._native import __version__
-from dpmem._tracking import is_tracking, start, stop, track
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dpmem._accounting import (
+        max_memory_allocated,
+        max_memory_reserved,
+        memory_allocated,
+        memory_reserved,
+        memory_snapshot,
+        memory_stats,
+        memory_summary,
+        reset_accumulated_memory_stats,
+        reset_peak_memory_stats,
+    )
+    from dpmem._tracking import is_tracking, start, stop, track
 
 __all__ = [
     "__version__",
@@ -33,3 +38,17 @@ __all__ = [
     "stop",
     "track",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from dpmem import _accounting, _tracking
+
+    value: object = getattr(_tracking if hasattr(_tracking, name) else _accounting, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

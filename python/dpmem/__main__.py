@@ -8,7 +8,7 @@ import sys
 from dpmem import _native
 
 
-def main() -> int:
+def main() -> object:
     """Run the command line in ``sys.argv``; the result is for ``sys.exit``."""
     answer = _native.cli_parse(sys.argv[1:])
     if answer["command"] == "exit":
@@ -19,12 +19,12 @@ def main() -> int:
 
     from dpmem import _command
 
-    session = _command.begin(answer)
-    if isinstance(session, int):
-        return session
+    run = _command.begin(answer)
+    if isinstance(run, int):
+        return run
     # Called from here so that as few frames as can be lie under the program's.
-    return session.ended(session.program.function(*session.program.arguments))
+    return run.ended(run.program.function(*run.program.arguments))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -11,25 +11,13 @@ from typing import Any
 
 from dpmem import _native, _runtime
 
-#: What `row_reading` answers, in order.
-FIELDS = (
-    "current_bytes",
-    "current_count",
-    "peak_bytes",
-    "peak_count",
-    "allocated_bytes",
-    "alloc_count",
-    "freed_bytes",
-    "free_count",
-    "failed_count",
-    "run_peak_bytes",
-    "run_peak_count",
-)
-_ACCUMULATED = ("allocated_bytes", "alloc_count", "freed_bytes", "free_count", "failed_count")
+#: What `row_in_use` and `row_totals` answer, in order.
+_IN_USE = ("current_bytes", "current_count", "peak_bytes", "peak_count", "run_peak_bytes", "run_peak_count")
+_TOTALS = ("allocated_bytes", "alloc_count", "freed_bytes", "free_count", "failed_count")
 _KINDS = ("device", "shared", "host")
 
 #: Where accumulated counters start from, by recording, device and kind.
-_bases: dict[tuple[int, str, str], dict[str, int]] = {}
+_bases: dict[tuple[int, str, str], list[int]] = {}
 
 
 def memory_allocated(device: Any = None) -> int:
@@ -42,7 +30,7 @@ def memory_allocated(device: Any = None) -> int:
     ValueError, TypeError
         `device` names no device.
     """
-    return _row(_filter(device), "total")["current_bytes"]
+    return _native.row_in_use(_filter(device), "total")[0]
 
 
 def max_memory_allocated(device: Any = None) -> int:
@@ -50,7 +38,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
     Raises as `memory_allocated` does.
     """
-    return _row(_filter(device), "total")["peak_bytes"]
+    return _native.row_in_use(_filter(device), "total")[2]
 
 
 def memory_reserved(device: Any = None) -> int:
@@ -78,8 +66,7 @@ def reset_accumulated_memory_stats(device: Any = None) -> None:
     """Start the totals of `memory_stats` (allocated, freed, failures) anew. Raises as `memory_allocated` does."""
     name, recording = _filter(device), _native.recording_id()
     for kind in ("total", *_KINDS):
-        row = dict(zip(FIELDS, _native.row_reading(name, kind), strict=True))
-        _bases[recording, name, kind] = {field: row[field] for field in _ACCUMULATED}
+        _bases[recording, name, kind] = _native.row_totals(name, kind)
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
@@ -113,8 +100,8 @@ def memory_snapshot(device: Any = None) -> list[dict[str, Any]]:
     """The blocks in use, oldest first; of one device, or of all where `device` is None.
 
     Each is a dict with `address`, `bytes`, `kind`, `device` (None for host memory of a context of several devices),
-    `site` and `stack`: frames as dicts with `file`, `line`, `function` and `library`, innermost first; where there is no
-    stack, `origin` says why. Raises as `memory_allocated` does.
+    `site` and `stack`: frames as dicts with `file`, `line`, `function` and `library`, innermost first; where there is
+    no stack, `origin` says why. Raises as `memory_allocated` does.
     """
     _native.recording_id()
     wanted = None if device is None else _filter(device)
@@ -156,9 +143,10 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 def _row(name: str, kind: str) -> dict[str, int]:
-    row = dict(zip(FIELDS, _native.row_reading(name, kind), strict=True))
-    for field, start in _bases.get((_native.recording_id(), name, kind), {}).items():
-        row[field] -= start
+    totals = _native.row_totals(name, kind)
+    base = _bases.get((_native.recording_id(), name, kind), [0] * len(_TOTALS))
+    row = dict(zip(_IN_USE, _native.row_in_use(name, kind), strict=True))
+    row.update((field, total - start) for field, total, start in zip(_TOTALS, totals, base, strict=True))
     return row
 
 
@@ -177,7 +165,8 @@ def _filter(device: Any) -> str:
         if hasattr(type(device), attribute):
             return _runtime.root_filter(getattr(device, attribute, device) if attribute == "sycl_device" else device)
     raise TypeError(
-        f"expected a device as a filter string, dpctl.SyclDevice, dpnp device, queue or None, got {type(device).__name__}"
+        "expected a device as a filter string, dpctl.SyclDevice, dpnp device, queue or None, "
+        f"got {type(device).__name__}"
     )
 
 

@@ -48,13 +48,12 @@ class Options:
         option = {"script": [], "module": ["-m"], "code": ["-c"]}[self.kind]
         # Words need not be Unicode; a report is.
         return [
-            os.fsencode(word).decode("utf-8", "backslashreplace")
-            for word in (*option, self.target, *self.arguments)
+            os.fsencode(word).decode("utf-8", "backslashreplace") for word in (*option, self.target, *self.arguments)
         ]
 
 
-def begin(answer: dict[str, Any]) -> Session | int:
-    """Make everything ready and start recording: a session whose program is to be run, or an exit code."""
+def begin(answer: dict[str, Any]) -> Run | int:
+    """Make everything ready and start recording: a run whose program is to be run, or an exit code."""
     options = Options.of(answer)
     if options.json is not None and options.json != "-":
         options.json = os.path.abspath(options.json)
@@ -67,17 +66,17 @@ def begin(answer: dict[str, Any]) -> Session | int:
     except _program.CannotStart as reason:
         _say(str(reason))
         return reason.code
-    session = Session(options, program)
+    run = Run(options, program)
     note = _icd.use_pip_runtime()
     if note is not None:
-        session.notes.append(note)
+        run.notes.append(note)
         _say(note)
     _spawn.watch(stack_depth=options.stack_depth, json=None if options.json == "-" else options.json)
-    session.arm()
-    return session
+    run.arm()
+    return run
 
 
-class Session:
+class Run:
     """The recording of one program in one process."""
 
     def __init__(self, options: Options, program: _program.Program) -> None:
@@ -97,7 +96,7 @@ class Session:
         except Exception as error:
             _say(f"recording could not start, the program runs without: {_described(error)}")
 
-    def ended(self, end: _native.ProgramEnd) -> int:
+    def ended(self, end: _native.ProgramEnd) -> object:
         """Note how the main module ended; the result is for ``sys.exit``."""
         self.program.tidy(end)
         del self.program  # it refers to the program's namespace, which must go when the interpreter goes
@@ -147,6 +146,8 @@ class Session:
             if self.options.summary:
                 width, colour = _native.process_terminal(2)
                 summary = finished.render(width, colour)
+            elif not finished.complete:
+                summary = f"dpmem: the recording is incomplete: {finished.reason}"
         except BaseException as error:
             failure = f"no report: {_described(error)}"
         if summary and not summary.endswith("\n"):

@@ -1,17 +1,67 @@
 """Types of the extension module; `stubtest` compares them with what is there."""
 
 from collections.abc import Callable
-from typing import Any, TypedDict, TypeVar, final
+from typing import Any, TypeAlias, TypedDict, TypeVar, final, type_check_only
 
 _Answer = TypeVar("_Answer")
+
+__all__ = [
+    "Finished",
+    "OpenRegion",
+    "ProgramEnd",
+    "__version__",
+    "bounded_call",
+    "cli_parse",
+    "cli_report_problem",
+    "cli_spawned_path",
+    "cli_write_report",
+    "device_name",
+    "device_observe",
+    "device_unnamed",
+    "fills",
+    "frames_calibrate",
+    "frames_close",
+    "frames_configure",
+    "frames_here",
+    "hook_adopt",
+    "hook_arm",
+    "hook_inject",
+    "hook_prove",
+    "hook_runtime_is_up",
+    "hook_start_now",
+    "hook_status",
+    "hook_stop",
+    "human_count",
+    "human_duration",
+    "human_size",
+    "live_blocks",
+    "process_arm",
+    "process_claim",
+    "process_die_at_exit",
+    "process_settle",
+    "process_terminal",
+    "process_terminated_by",
+    "process_write",
+    "program_run_code",
+    "program_run_module",
+    "program_run_source",
+    "recording_id",
+    "reference_mark",
+    "reference_start",
+    "report_build",
+    "row_in_use",
+    "row_reset_peak",
+    "row_totals",
+]
 
 __version__: str
 
 #: File, line, function, and whether it is a library's.
-Frame = tuple[str, int, str, bool]
+_Frame: TypeAlias = tuple[str, int, str, bool]
 #: Stack, why there is none, number, bytes.
-Place = tuple[list[Frame], str | None, int, int]
+_Place: TypeAlias = tuple[list[_Frame], str | None, int, int]
 
+@type_check_only
 class HookStatus(TypedDict):
     phase: str
     mechanism: str | None
@@ -35,7 +85,7 @@ class Finished:
 @final
 class OpenRegion:
     def __new__(cls) -> OpenRegion: ...
-    def close(self) -> tuple[int | None, int, int, int, int, list[Place], list[Place]]: ...
+    def close(self) -> tuple[int | None, int, int, int, int, list[_Place], list[_Place]]: ...
 
 @final
 class ProgramEnd:
@@ -60,7 +110,7 @@ def fills() -> tuple[int, int]: ...
 def frames_calibrate() -> None: ...
 def frames_close() -> None: ...
 def frames_configure(depth: int, libraries: list[str]) -> None: ...
-def frames_here(depth: int) -> list[Frame]: ...
+def frames_here(depth: int) -> list[_Frame]: ...
 def hook_adopt(address: int, bytes: int, kind: str, device: str) -> None: ...
 def hook_arm(late: bool) -> None: ...
 def hook_inject(fault: str, after: int = 1) -> None: ...
@@ -72,7 +122,7 @@ def hook_stop() -> None: ...
 def human_count(count: int) -> str: ...
 def human_duration(seconds: float) -> str: ...
 def human_size(bytes: int) -> str: ...
-def live_blocks() -> list[tuple[int, int, str, str | None, int, list[Frame], str | None]]: ...
+def live_blocks() -> list[tuple[int, int, str, str | None, int, list[_Frame], str | None]]: ...
 def process_arm(on_signal: Callable[[int], object], on_exit: Callable[[int], object]) -> None: ...
 def process_claim() -> bool: ...
 def process_die_at_exit(signal: int) -> None: ...
@@ -89,5 +139,6 @@ def recording_id() -> int: ...
 def reference_mark() -> None: ...
 def reference_start() -> None: ...
 def report_build(facts: dict[str, object]) -> Finished: ...
-def row_reading(device: str, kind: str) -> list[int]: ...
+def row_in_use(device: str, kind: str) -> list[int]: ...
 def row_reset_peak(device: str) -> None: ...
+def row_totals(device: str, kind: str) -> list[int]: ...

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import reduce
-from typing import TYPE_CHECKING, Any
 
 from dpmem import _native, _runtime
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import datetime
+    from typing import Any
 
     from dpmem._native import Finished
 
-#: How long the end of a run waits for queued work.
+#: How long the end of a run waits for queued work, in seconds, and how long it does when a signal ends it.
 DRAIN_S = 10.0
+DRAIN_TERMINATED_S = 0.5
 #: Size of the blocks that prove that the hook works.
 _PROBE_BYTES = 4096
 
@@ -72,7 +73,8 @@ def finish(
 ) -> Finished:
     """Take the report: wait for queued work, find out what Python still holds, read the ledger, stop recording."""
     used = _native.hook_status()["phase"] == "installed"
-    drained = _runtime.drain(DRAIN_S) if used else True
+    patience = DRAIN_TERMINATED_S if _native.process_terminated_by() else DRAIN_S
+    drained = _runtime.drain(patience) if used else True
     if used:
         _runtime.name_devices()
     finished = _native.report_build(
@@ -106,17 +108,17 @@ def _calibrate() -> str | None:
     """Let the hook learn the layout of frames, from a stack of several kinds of frames; why not, if it can't."""
     problem: str | None = None
 
-    def innermost(left: int, _right: int) -> int:
+    def innermost(number: int) -> int:
         nonlocal problem
         try:
             _native.frames_calibrate()
         except RuntimeError as error:
             problem = str(error)
-        return left
+        return number
 
     def generator() -> Any:
         # A function called back from C: newer interpreters put a frame of their own between the two.
-        yield reduce(innermost, (1, 2))
+        yield max((1,), key=innermost)
 
     for _ in generator():
         pass

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
-from functools import partial
-from typing import Any
 
 from dpmem import _native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 #: A property that the runtime is asked for every time, so that the hook hears which device is meant.
 _ASKED_ANEW = ("max_compute_units", "global_mem_size", "vendor", "driver_version")
@@ -62,10 +64,14 @@ def name_devices() -> None:
 
 def _handle(device: Any) -> int:
     for name in _ASKED_ANEW:
-        _, handle = _native.device_observe(partial(getattr, device, name, None))
+        _, handle = _native.device_observe(_asking(device, name))
         if handle:
             return handle
     return 0
+
+
+def _asking(device: Any, name: str) -> Callable[[], object]:
+    return lambda: getattr(device, name, None)
 
 
 def device_facts() -> list[dict[str, object]]:

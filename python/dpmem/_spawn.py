@@ -42,9 +42,9 @@ def main(code: str, *, stack_depth: int, json: str | None) -> None:
     options = _command.Options(json=json, stack_depth=stack_depth, summary=False)
     options.target, options.arguments = code, sys.argv[1:]
     watch(stack_depth=stack_depth, json=json)
-    session = _command.Session(options, _program.prepare_spawned(code))
-    session.arm()
-    sys.exit(session.ended(session.program.function(*session.program.arguments)))
+    run = _command.Run(options, _program.prepare_spawned(code))
+    run.arm()
+    raise SystemExit(run.ended(run.program.function(*run.program.arguments)))
 
 
 class _Watcher:

@@ -100,8 +100,8 @@ class track:
         self.leaked_bytes: int | None = None
         self.leaked_count: int | None = None
         self.duration_s: float | None = None
-        self._allocating: list[_native.Place] = []
-        self._leaving: list[_native.Place] = []
+        self._allocating: list[_native._Place] = []
+        self._leaving: list[_native._Place] = []
 
     def __enter__(self) -> track:
         """Begin the region."""
@@ -156,10 +156,11 @@ class track:
             return f"{self.name}: not finished"
         size = _native.human_size
         peak = "unknown" if self.peak_bytes is None else size(self.peak_bytes)
+        number = _native.human_count
         lines = [
-            f"{self.name}: {_native.human_duration(self.duration_s)}, peak {peak}, allocated {size(self.allocated_bytes)} "
-            f"in {_native.human_count(self.alloc_count or 0)}, left {size(self.leaked_bytes or 0)} "
-            f"in {_native.human_count(self.leaked_count or 0)}"
+            f"{self.name}: {_native.human_duration(self.duration_s)}, peak {peak}, "
+            f"allocated {size(self.allocated_bytes)} in {number(self.alloc_count or 0)}, "
+            f"left {size(self.leaked_bytes or 0)} in {number(self.leaked_count or 0)}"
         ]
         for title, places in (("allocated", self._allocating), ("left", self._leaving)):
             merged = _by_line(places)
@@ -186,7 +187,7 @@ class track:
         return f"<pre>{html.escape(self.report())}</pre>"
 
 
-def _by_line(places: list[_native.Place]) -> list[tuple[str, int, int]]:
+def _by_line(places: list[_native._Place]) -> list[tuple[str, int, int]]:
     """Sum places up by the user's line: where, blocks, bytes; largest first."""
     sums: dict[str, tuple[int, int]] = {}
     for stack, origin, count, total in places:

@@ -232,7 +232,8 @@ def test_track_passes_exceptions_and_still_counts():
             usm.MemoryUSMDevice(MIB)
             raise KeyError
 
-    pytest.raises(KeyError, fail)
+    with pytest.raises(KeyError):
+        fail()
     assert (t.allocated_bytes, t.leaked_bytes) == (MIB, 0)
 
 

@@ -34,10 +34,7 @@ FORKS = {
 @pytest.mark.parametrize("source", FORKS.values(), ids=FORKS)
 @pytest.mark.parametrize("options", [["--no-summary"], ["--json", "-"]], ids=["file", "stdout"])
 def test_forked(python, source, options):
-    source = (
-        "import atexit, os, signal, sys, threading, time, warnings\nwarnings.simplefilter('ignore')\n"
-        + source
-    )
+    source = "import atexit, os, signal, sys, threading, time, warnings\nwarnings.simplefilter('ignore')\n" + source
     if options == ["--no-summary"]:
         python.same("-c", source)
     else:

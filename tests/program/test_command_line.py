@@ -1,7 +1,5 @@
 """The executable itself."""
 
-# ruff: noqa: E501 (whole programs on a line)
-
 import os
 import subprocess
 import sys
@@ -69,9 +67,7 @@ def test_the_console_script_runs_programs(dpmem, tmp_path):
 def test_the_console_script_dies_by_an_interrupt(dpmem):
     done = dpmem("run", "-c", "raise KeyboardInterrupt")
     assert done.returncode == -2
-    assert done.stderr.startswith(
-        'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n'
-    )
+    assert done.stderr.startswith('Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n')
 
 
 def test_a_spawned_child_of_the_console_script(dpmem, tmp_path):

@@ -21,9 +21,7 @@ def run(tmp_path, package):
         (tmp_path / "script.py").write_text(source)
         environment = {**os.environ, "PYTHONPATH": str(package)}
         command = [sys.executable, "-m", "dpmem", "run", "--json", "r.json", *options, "script.py"]
-        with subprocess.Popen(
-            command, cwd=tmp_path, env=environment, stdout=-1, stderr=-1, text=True
-        ) as process:
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=-1, stderr=-1, text=True) as process:
             if ready:
                 assert process.stdout.readline() == "ready\n"
                 process.send_signal(ready)

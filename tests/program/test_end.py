@@ -248,7 +248,9 @@ def test_clean_up_run_by_hand(python):
 
 @pytest.mark.parametrize("status", [0, 7, 256, -1])
 def test_exit_without_clean_up(python, status):
-    source = f"import os, atexit\natexit.register(print, 'never')\nprint('lost')\nos.write(1, b'kept')\nos._exit({status})"
+    source = (
+        f"import os, atexit\natexit.register(print, 'never')\nprint('lost')\nos.write(1, b'kept')\nos._exit({status})"
+    )
     python.same("-c", source)
     python.same(
         "-c",
@@ -277,9 +279,7 @@ def test_bad_calls_of_exit(python):
 def test_a_program_that_kills_itself(python):
     for number in signal.SIGKILL, signal.SIGABRT, signal.SIGUSR1, signal.SIGALRM:
         source = f"import os\nos.kill(os.getpid(), {int(number)})"
-        assert (
-            python.run("-c", source).returncode == python.run("-c", source, dpmem=False).returncode == -number
-        )
+        assert python.run("-c", source).returncode == python.run("-c", source, dpmem=False).returncode == -number
 
 
 def test_a_program_that_replaces_itself(python):
@@ -300,9 +300,7 @@ def test_output_that_nobody_reads(python):
         for dpmem in False, True:
             read, write = os.pipe()
             os.close(read)
-            with python.start(
-                script, dpmem=dpmem, options=["--json", "-", "--no-summary"], stdout=write
-            ) as process:
+            with python.start(script, dpmem=dpmem, options=["--json", "-", "--no-summary"], stdout=write) as process:
                 os.close(write)
                 _, err = process.communicate(timeout=30)
                 results.append((process.returncode, err))

@@ -121,15 +121,11 @@ def test_programs_that_do_not_use_dpctl_see_nothing(python):
 def test_a_device_is_found(package):
     """Where no driver is registered, dpmem's choice is enough for a real kernel."""
     environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("OCL_", "ONEAPI_", "SYCL_", "LD_"))
+        name: value for name, value in os.environ.items() if not name.startswith(("OCL_", "ONEAPI_", "SYCL_", "LD_"))
     }
     environment["PYTHONPATH"] = str(package)
     source = "import dpctl; print(dpctl.get_num_devices())"
-    plain = subprocess.run(
-        [sys.executable, "-c", source], env=environment, capture_output=True, text=True, timeout=120
-    )
+    plain = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, timeout=120)
     if plain.stdout != "0\n":
         pytest.skip("this machine has a driver of its own")
     source = "import dpnp; print(float((dpnp.arange(10.0) * 2).sum()))"
@@ -138,9 +134,7 @@ def test_a_device_is_found(package):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stdout) == (0, "90.0\n"), done.stderr
         library = Path(sys.prefix, "lib/libintelocl.so")
-        note = (
-            f"dpmem: no OpenCL driver is registered; using pip's CPU runtime (OCL_ICD_FILENAMES={library})\n"
-        )
+        note = f"dpmem: no OpenCL driver is registered; using pip's CPU runtime (OCL_ICD_FILENAMES={library})\n"
         assert done.stderr.startswith(note)
         if options:
             assert done.stderr == note

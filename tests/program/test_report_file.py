@@ -17,9 +17,7 @@ def test_the_report_names_the_program(python):
 
 
 def test_the_file_stays_where_it_was_meant_to_be(python):
-    done = python.run(
-        "-c", "import os; os.mkdir('sub'); os.chdir('sub')", options=["--json", "r.json", "--no-summary"]
-    )
+    done = python.run("-c", "import os; os.mkdir('sub'); os.chdir('sub')", options=["--json", "r.json", "--no-summary"])
     assert (done.returncode, done.stderr) == (0, b"")
     assert (python.folder / "r.json").exists()
     assert list((python.folder / "sub").iterdir()) == []
@@ -108,6 +106,5 @@ def test_a_recording_that_cannot_start_lets_the_program_run(python):
     done = python.run("-c", starter, dpmem=False)
     assert done.stdout == b"1\n"
     assert (
-        b"dpmem: recording could not start, the program runs without: RuntimeError: broken on purpose\n"
-        in done.stderr
+        b"dpmem: recording could not start, the program runs without: RuntimeError: broken on purpose\n" in done.stderr
     )

@@ -14,7 +14,9 @@ SLEEPING = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(60)"
 BUSY = "print('ready', flush=True)\nwhile True: pass"
 WAITS_FOR_CHILD = "import subprocess, sys\nprint('ready', flush=True)\nsubprocess.run(['sleep', '60'], stdin=-3, stdout=-3, stderr=-3)"
 IN_THREAD = "import threading, time\nt = threading.Thread(target=lambda: (print('ready', flush=True), time.sleep(60)))\nt.start()\nt.join()"
-AFTER_MAIN = "import threading, time\nthreading.Thread(target=lambda: (print('ready', flush=True), time.sleep(60))).start()"
+AFTER_MAIN = (
+    "import threading, time\nthreading.Thread(target=lambda: (print('ready', flush=True), time.sleep(60))).start()"
+)
 READING = "print('ready', flush=True)\ninput()"
 
 
@@ -78,7 +80,9 @@ def test_the_programs_own_handler_wins(python, handler):
 
 
 def test_ignored_from_the_start_stays_ignored(python):
-    source = "import os, signal\nprint(signal.getsignal(1), signal.getsignal(15))\nos.kill(os.getpid(), 1)\nprint('went on')"
+    source = (
+        "import os, signal\nprint(signal.getsignal(1), signal.getsignal(15))\nos.kill(os.getpid(), 1)\nprint('went on')"
+    )
     python.write("script.py", source)
     results = []
     for dpmem in False, True:
@@ -99,13 +103,13 @@ def test_ignored_from_the_start_stays_ignored(python):
 )
 def test_a_program_that_terminates_itself_does_not_go_on(python, call):
     report = python.folder / "report.json"
-    source = f"import atexit, os, signal, threading\natexit.register(print, 'x', flush=True)\n{call}\nprint('x', flush=True)"
+    source = (
+        f"import atexit, os, signal, threading\natexit.register(print, 'x', flush=True)\n{call}\nprint('x', flush=True)"
+    )
     done = python.run("-c", source, options=["--json", report])
     assert (done.returncode, done.stdout) == (-signal.SIGTERM, b"")
     assert json.loads(report.read_text())["exit_code"] == -signal.SIGTERM
-    in_thread = (
-        f"import os, signal, threading, time\nthreading.Thread(target=lambda: {call}).start()\ntime.sleep(30)"
-    )
+    in_thread = f"import os, signal, threading, time\nthreading.Thread(target=lambda: {call}).start()\ntime.sleep(30)"
     assert python.run("-c", in_thread).returncode == -signal.SIGTERM
 
 

@@ -73,9 +73,7 @@ def test_modules_beside_the_script_are_found(python):
 
 
 def test_no_module_is_loaded_before_its_time(python):
-    python.write(
-        "listing.py", "import sys; print(sorted(n for n in sys.modules if n.split('.')[0] != 'dpmem'))"
-    )
+    python.write("listing.py", "import sys; print(sorted(n for n in sys.modules if n.split('.')[0] != 'dpmem'))")
     built_in = eval(python.run("-c", "import sys; print(sys.builtin_module_names)", dpmem=False).stdout)
     # Under dpmem only what `python -m` needs, here for dpmem itself, and what no file of the program can stand in for.
     plain = eval(python.run("-m", "listing", dpmem=False).stdout)
@@ -96,9 +94,7 @@ def test_modules_of_the_program_shadow_the_standard_library(python):
         "shutil",
     ):
         python.write(f"{name}.py", f"print('own {name}')")
-    python.write(
-        "script.py", "import datetime, json, queue, random, traceback, dataclasses, typing, ctypes, shutil"
-    )
+    python.write("script.py", "import datetime, json, queue, random, traceback, dataclasses, typing, ctypes, shutil")
     plain, _ = python.same("script.py")
     assert plain.stdout.count(b"own") == 9
 
@@ -131,9 +127,7 @@ def test_sources_of_every_kind(python):
     python.same("crlf.py")
     python.write("no suffix", "print(__file__)")
     python.same("no suffix")
-    python.write(
-        "future.py", "from __future__ import annotations\ndef f(x: y): pass\nprint(f.__annotations__)"
-    )
+    python.write("future.py", "from __future__ import annotations\ndef f(x: y): pass\nprint(f.__annotations__)")
     python.same("future.py")
     # our own `from __future__` must not reach the program
     python.write("present.py", "def f(x: int): pass\nprint(f.__annotations__)")
@@ -176,9 +170,7 @@ def test_runpy_inside(python):
 
 
 def test_changed_folder_and_environment(python):
-    python.write(
-        "script.py", "import os\nos.chdir('/')\nos.environ['X'] = '1'\nprint(os.getcwd())\nos.umask(0o77)"
-    )
+    python.write("script.py", "import os\nos.chdir('/')\nos.environ['X'] = '1'\nprint(os.getcwd())\nos.umask(0o77)")
     python.same("script.py")
 
 

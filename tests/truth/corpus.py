@@ -58,9 +58,7 @@ class Run:
 
 
 def read_program(path: Path) -> Program:
-    header = re.match(
-        r"# (?P<shows>.+)\n# waits: (?P<waits>yes|no)\n(# exit: (?P<exit>\d+)\n)?", path.read_text()
-    )
+    header = re.match(r"# (?P<shows>.+)\n# waits: (?P<waits>yes|no)\n(# exit: (?P<exit>\d+)\n)?", path.read_text())
     if header is None:
         raise ValueError(f"{path}: the header needs a line that says what it shows and `# waits: yes|no`")
     return Program(path, header["shows"], header["waits"] == "yes", int(header["exit"] or 0))
@@ -72,9 +70,7 @@ PROGRAMS = [read_program(path) for path in sorted(FOLDER.glob("[a-z]*.py"))]
 def find_environments() -> list[Environment]:
     """The environment of this interpreter, and the one with the older dpnp where it has been set up."""
     prefixes = [Path(sys.prefix).resolve(), (REPOSITORY / ".venv-dpnp019").resolve()]
-    return [
-        Environment(p) for p in dict.fromkeys(prefixes) if p == prefixes[0] or (p / "bin/python").exists()
-    ]
+    return [Environment(p) for p in dict.fromkeys(prefixes) if p == prefixes[0] or (p / "bin/python").exists()]
 
 
 ENVIRONMENTS = find_environments()
@@ -86,9 +82,7 @@ def run_plain(program: Program, environment: Environment, folder: Path, variable
     return _run([environment.prefix / "bin/python", program.path], folder, {**variables, **icd})
 
 
-def run_recorded(
-    program: Program, environment: Environment, folder: Path, variables: Mapping[str, str]
-) -> Run:
+def run_recorded(program: Program, environment: Environment, folder: Path, variables: Mapping[str, str]) -> Run:
     """Run under `dpmem run` with nothing set but `variables`, and read the report."""
     dpmem = environment.prefix / "bin/dpmem"
     if not dpmem.exists():
@@ -97,9 +91,7 @@ def run_recorded(
     return _run([dpmem, "run", "--json", report, "--no-summary", program.path], folder, variables, report)
 
 
-def _run(
-    command: list[str | Path], folder: Path, variables: Mapping[str, str], report: Path | None = None
-) -> Run:
+def _run(command: list[str | Path], folder: Path, variables: Mapping[str, str], report: Path | None = None) -> Run:
     kept = {name: value for name, value in os.environ.items() if not _SCRUBBED.match(name)}
     environment = kept | {"PYTHONDONTWRITEBYTECODE": "1", **variables}
     folder.mkdir(parents=True, exist_ok=True)

@@ -34,9 +34,7 @@ class Replay:
     rows: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
     sites: dict[int, Counter[str]] = field(default_factory=dict)
     peak_bytes: int = 0
-    peak_compositions: list[dict[int, tuple[int, int]]] = field(
-        default_factory=list
-    )  # at each moment of the peak
+    peak_compositions: list[dict[int, tuple[int, int]]] = field(default_factory=list)  # at each moment of the peak
 
 
 def replay(events: list[list]) -> Replay:
@@ -116,6 +114,4 @@ def test_replay_of_a_small_log() -> None:
     ]
     assert result.rows["cpu", "device"]["peak_count"] == 2
     assert result.rows["cpu", "host"]["current_bytes"] == 0
-    assert result.sites[0] == Counter(
-        alloc_count=2, allocated_bytes=130, live_count=1, live_bytes=30, peak_bytes=100
-    )
+    assert result.sites[0] == Counter(alloc_count=2, allocated_bytes=130, live_count=1, live_bytes=30, peak_bytes=100)

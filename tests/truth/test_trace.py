@@ -111,9 +111,7 @@ def test_captured_lines() -> None:
 
 def test_peaks_of_kinds_and_of_the_sum() -> None:
     a, b, c = 0x1000, 0x9000, 0xF000
-    truth = read(
-        alloc("Device", 100, a), free(a), alloc("Host", 70, b), alloc("Shared", 20, c), alloc("Device", 5, a)
-    )
+    truth = read(alloc("Device", 100, a), free(a), alloc("Host", 70, b), alloc("Shared", 20, c), alloc("Device", 5, a))
     assert [truth.kinds[k].peak_bytes for k in ("device", "host", "shared")] == [100, 70, 20]
     assert truth.peak_bytes == 100
     assert sum(row.current_bytes for row in truth.kinds.values()) == 95

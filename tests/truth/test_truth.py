@@ -36,9 +36,7 @@ def test_report_equals_trace(
         if not (program.waits and truth.overlaps):
             break
     else:
-        pytest.fail(
-            f"allocations and frees overlapped in {ATTEMPTS} runs: the program does not wait after each step"
-        )
+        pytest.fail(f"allocations and frees overlapped in {ATTEMPTS} runs: the program does not wait after each step")
 
     assert (run.exit_code, run.report["exit_code"]) == (program.exit_code, program.exit_code), run.stderr
     assert truth.output == plain.stdout
@@ -51,9 +49,7 @@ def test_report_equals_trace(
     check_sums(run.report)
 
 
-def record(
-    program: Program, environment: Environment, folder: Path, variables: Mapping[str, str]
-) -> tuple[Run, Truth]:
+def record(program: Program, environment: Environment, folder: Path, variables: Mapping[str, str]) -> tuple[Run, Truth]:
     """One recorded run, and the trace from where recording began to where the report was taken."""
     tracing = {"SYCL_UR_TRACE": "2", "DPMEM_TEST_MARK": "1"}
     run = run_recorded(program, environment, folder, {**variables, **tracing})
@@ -70,12 +66,8 @@ def compare_kinds(report: dict, truth: Truth, columns: tuple[str, ...]) -> None:
         said[row["kind"]].update({column: row[column] for column in columns})
         devices[row["kind"]].append(row["device"])
     if set(columns) & set(PEAKS):
-        assert all(len(names) <= 1 for names in devices.values()), (
-            f"peaks of several devices do not add up: {devices}"
-        )
-    happened = {
-        kind: {column: getattr(row, column) for column in columns} for kind, row in truth.kinds.items()
-    }
+        assert all(len(names) <= 1 for names in devices.values()), f"peaks of several devices do not add up: {devices}"
+    happened = {kind: {column: getattr(row, column) for column in columns} for kind, row in truth.kinds.items()}
     assert {kind: dict(row) for kind, row in said.items()} == happened
 
 

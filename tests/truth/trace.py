@@ -101,9 +101,7 @@ class Truth:
     kinds: dict[str, KindTotals] = field(default_factory=lambda: {kind: KindTotals() for kind in KINDS})
     peak_bytes: int = 0  # the largest sum over all kinds
     memcpy: Amount = field(default_factory=Amount)
-    buffer_creates: Amount = field(
-        default_factory=Amount
-    )  # those that take their content from a host pointer
+    buffer_creates: Amount = field(default_factory=Amount)  # those that take their content from a host pointer
     buffer_reads: Amount = field(default_factory=Amount)
     buffer_writes: Amount = field(default_factory=Amount)
     transfers: dict[str, Amount] = field(default_factory=dict)  # by direction; host to host is left out
@@ -111,12 +109,8 @@ class Truth:
     devices: set[str] = field(default_factory=set)
     calls: Counter[str] = field(default_factory=Counter)
     settled_frees: int = 0  # frees that a reuse of their pointer proved before their own line came
-    overlaps: int = (
-        0  # allocations and frees that were under way at once: the order of their lines is not certain
-    )
-    open_calls: dict[str, int] = field(
-        default_factory=dict
-    )  # memory calls that had begun and not ended at the cut
+    overlaps: int = 0  # allocations and frees that were under way at once: the order of their lines is not certain
+    open_calls: dict[str, int] = field(default_factory=dict)  # memory calls that had begun and not ended at the cut
     output: str = ""  # everything in the stream that is not the trace's
 
 
@@ -165,9 +159,7 @@ class _Reader:
         self.finished = False
         self.starts: list[int] = []  # addresses of live blocks, sorted
         self.blocks: dict[int, tuple[int, str]] = {}  # address -> size, kind
-        self.settled: Counter[int] = (
-            Counter()
-        )  # addresses whose free has been applied and whose line is to come
+        self.settled: Counter[int] = Counter()  # addresses whose free has been applied and whose line is to come
         self.open: Counter[str] = Counter()
 
     def restart(self) -> None:

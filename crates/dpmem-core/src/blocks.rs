@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::kind::{DeviceId, Kind};
 use crate::site::SiteId;
@@ -24,8 +23,8 @@ pub struct Block {
     pub device: DeviceId,
     /// Its kind.
     pub kind: Kind,
-    /// Place of its allocation among all allocations of the ledger.
-    pub sequence: u64,
+    /// When it was allocated, in ticks.
+    pub since: u64,
 }
 
 const SHARDS: usize = 64;
@@ -33,17 +32,70 @@ const LEVEL_BITS: [u32; 4] = [20, 26, 32, 63];
 
 struct Level {
     bits: u32,
-    len: AtomicUsize,
-    shards: [Mutex<BTreeMap<usize, Block>>; SHARDS],
+    shards: [Mutex<Shard>; SHARDS],
+}
+
+/// The blocks of some regions, by address. Most shards hold a handful, and then a sorted list costs a third of a tree.
+enum Shard {
+    Few(Vec<(usize, Block)>),
+    Many(BTreeMap<usize, Block>),
+}
+
+/// A list longer than this becomes a tree.
+const FEW: usize = 48;
+
+impl Shard {
+    fn insert(&mut self, base: usize, block: Block) -> Option<Block> {
+        match self {
+            Shard::Few(blocks) => match blocks.binary_search_by_key(&base, |&(base, _)| base) {
+                Ok(at) => Some(std::mem::replace(&mut blocks[at].1, block)),
+                Err(at) if blocks.len() < FEW => {
+                    blocks.insert(at, (base, block));
+                    None
+                }
+                Err(_) => {
+                    let mut tree: BTreeMap<_, _> = std::mem::take(blocks).into_iter().collect();
+                    tree.insert(base, block);
+                    *self = Shard::Many(tree);
+                    None
+                }
+            },
+            Shard::Many(blocks) => blocks.insert(base, block),
+        }
+    }
+
+    fn remove(&mut self, base: usize) -> Option<Block> {
+        match self {
+            Shard::Few(blocks) => {
+                let at = blocks.binary_search_by_key(&base, |&(base, _)| base).ok()?;
+                Some(blocks.remove(at).1)
+            }
+            Shard::Many(blocks) => blocks.remove(&base),
+        }
+    }
+
+    /// The last block that starts at `address` or before.
+    fn at_or_before(&self, address: usize) -> Option<(usize, Block)> {
+        match self {
+            Shard::Few(blocks) => {
+                let after = blocks.partition_point(|&(base, _)| base <= address);
+                blocks.get(after.checked_sub(1)?).copied()
+            }
+            Shard::Many(blocks) => blocks.range(..=address).next_back().map(|(&base, &block)| (base, block)),
+        }
+    }
+
+    fn append_to(&self, all: &mut Vec<(usize, Block)>) {
+        match self {
+            Shard::Few(blocks) => all.extend(blocks),
+            Shard::Many(blocks) => all.extend(blocks.iter().map(|(&base, &block)| (base, block))),
+        }
+    }
 }
 
 impl Level {
-    fn shard(&self, region: usize) -> &Mutex<BTreeMap<usize, Block>> {
+    fn shard(&self, region: usize) -> &Mutex<Shard> {
         &self.shards[(region.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) % SHARDS]
-    }
-
-    fn is_empty(&self) -> bool {
-        self.len.load(Relaxed) == 0
     }
 }
 
@@ -57,62 +109,43 @@ impl Default for BlockMap {
         BlockMap {
             levels: LEVEL_BITS.map(|bits| Level {
                 bits,
-                len: AtomicUsize::new(0),
-                shards: std::array::from_fn(|_| Mutex::new(BTreeMap::new())),
+                shards: std::array::from_fn(|_| Mutex::new(Shard::Few(Vec::new()))),
             }),
         }
     }
 }
 
 impl BlockMap {
-    /// Files a block. Returns the block that was filed at that very address, if there was one.
+    /// Files a block. Returns the block that was filed at that address among those of about its size, if there was one.
     pub fn insert(&self, base: usize, block: Block) -> Option<Block> {
-        let replaced = self.remove(base);
         let level = self.level_for(block.bytes);
-        lock(level.shard(base >> level.bits)).insert(base, block);
-        level.len.fetch_add(1, Relaxed);
-        replaced
+        lock(level.shard(base >> level.bits)).insert(base, block)
     }
 
     /// Takes out the block that starts at `base`.
     pub fn remove(&self, base: usize) -> Option<Block> {
-        self.levels.iter().filter(|level| !level.is_empty()).find_map(|level| {
-            let block = lock(level.shard(base >> level.bits)).remove(&base)?;
-            level.len.fetch_sub(1, Relaxed);
-            Some(block)
-        })
+        self.levels.iter().find_map(|level| lock(level.shard(base >> level.bits)).remove(base))
     }
 
     /// The block that contains `address`, and where it starts.
     pub fn find(&self, address: usize) -> Option<(usize, Block)> {
-        self.levels.iter().filter(|level| !level.is_empty()).find_map(|level| {
+        self.levels.iter().find_map(|level| {
             let region = address >> level.bits;
             [Some(region), region.checked_sub(1)].into_iter().flatten().find_map(|region| {
-                let blocks = lock(level.shard(region));
-                let (&base, &block) = blocks.range(..=address).next_back()?;
+                let (base, block) = lock(level.shard(region)).at_or_before(address)?;
                 let inside = (address - base) as u64;
                 (inside < block.bytes || inside == 0).then_some((base, block))
             })
         })
     }
 
-    /// Number of blocks.
-    pub fn len(&self) -> usize {
-        self.levels.iter().map(|level| level.len.load(Relaxed)).sum()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// All blocks with their addresses, in no order. Each shard is read at a moment of its own.
     pub fn to_vec(&self) -> Vec<(usize, Block)> {
-        let mut blocks = Vec::with_capacity(self.len());
+        let mut all = Vec::new();
         for shard in self.levels.iter().flat_map(|level| &level.shards) {
-            blocks.extend(lock(shard).iter().map(|(&base, &block)| (base, block)));
+            lock(shard).append_to(&mut all);
         }
-        blocks
+        all
     }
 
     fn level_for(&self, bytes: u64) -> &Level {
@@ -131,7 +164,7 @@ mod tests {
     use crate::site::{SiteKey, SiteTable};
     use crate::stack::{Origin, StackId};
 
-    fn block(bytes: u64, sequence: u64) -> Block {
+    fn block(bytes: u64, since: u64) -> Block {
         let stack = StackId::origin(Origin::RuntimeThread);
         let key = SiteKey { kind: Kind::Device, device: DeviceId::new(1), stack };
         Block {
@@ -139,7 +172,7 @@ mod tests {
             site: SiteTable::new(1).intern(key),
             device: DeviceId::new(1),
             kind: Kind::Device,
-            sequence,
+            since,
         }
     }
 
@@ -155,18 +188,18 @@ mod tests {
             "across a region's edge"
         );
         assert_eq!(map.find(0x10_0000 + 64), None, "one past the end");
-        assert_eq!(map.find(0x7000_0000_0000 + big as usize - 1).map(|(_, b)| b.sequence), Some(1));
+        assert_eq!(map.find(0x7000_0000_0000 + big as usize - 1).map(|(_, b)| b.since), Some(1));
         assert_eq!(map.remove(0x7000_0000_0000 + 8), None, "only its start frees a block");
         assert!(map.remove(0x7000_0000_0000).is_some());
-        assert_eq!(map.len(), 1);
+        assert_eq!(map.to_vec().len(), 1);
     }
 
     #[test]
-    fn an_address_holds_one_block_whatever_its_size() {
+    fn an_address_holds_one_block() {
         let map = BlockMap::default();
         map.insert(0x10_0000, block(64, 0));
-        assert_eq!(map.insert(0x10_0000, block(1 << 30, 1)).map(|b| b.sequence), Some(0));
-        assert_eq!((map.len(), map.remove(0x10_0000).map(|b| b.sequence)), (1, Some(1)));
+        assert_eq!(map.insert(0x10_0000, block(128, 1)).map(|b| b.since), Some(0));
+        assert_eq!(map.to_vec().len(), 1);
     }
 
     #[test]
@@ -176,6 +209,19 @@ mod tests {
         assert!(map.find(0x1000).is_some());
         assert!(map.find(0x1001).is_none());
         assert!(map.remove(0x1000).is_some());
+    }
+
+    #[test]
+    fn a_crowded_shard_keeps_its_blocks() {
+        let map = BlockMap::default();
+        for n in 0..3 * FEW {
+            map.insert(0x10_0000 + n * 64, block(64, n as u64));
+        }
+        assert_eq!(map.find(0x10_0000 + 100 * 64 + 9).map(|(_, b)| b.since), Some(100));
+        for n in 0..3 * FEW {
+            assert_eq!(map.remove(0x10_0000 + n * 64).map(|b| b.since), Some(n as u64));
+        }
+        assert!(map.to_vec().is_empty());
     }
 
     proptest! {
@@ -194,18 +240,17 @@ mod tests {
             for (n, (base, _)) in model.clone().into_iter().enumerate() {
                 if n % drop_every == 0 {
                     let expected = model.remove(&base);
-                    prop_assert_eq!(map.remove(base).map(|b| (b.bytes, b.sequence)), expected);
+                    prop_assert_eq!(map.remove(base).map(|b| (b.bytes, b.since)), expected);
                     prop_assert_eq!(map.find(base), None);
                 }
             }
             for (&base, &(bytes, sequence)) in &model {
                 for inside in [0, bytes / 2, bytes.saturating_sub(1)] {
-                    let found = map.find(base + inside as usize).map(|(start, b)| (start, b.sequence));
+                    let found = map.find(base + inside as usize).map(|(start, b)| (start, b.since));
                     prop_assert_eq!(found, Some((base, sequence)));
                 }
                 prop_assert_eq!(map.find(base + bytes as usize + 1), None);
             }
-            prop_assert_eq!(map.len(), model.len());
             prop_assert_eq!(map.to_vec().len(), model.len());
         }
     }

@@ -14,7 +14,9 @@ use crate::peak::{PeakClock, Tick};
 use crate::region::RegionTable;
 use crate::rows::Row;
 use crate::site::{SiteCache, SiteId, SiteKey, SiteTable, origin_of, site_hash};
-use crate::snapshot::{LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, TransferSnapshot};
+use crate::snapshot::{
+    LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot,
+};
 use crate::stack::{Frame, Origin, RawFrame, StackTable};
 use crate::transfer::{TransferId, TransferTable};
 
@@ -48,7 +50,7 @@ pub struct Ledger {
     origin_ticks: u64,
     rows: Box<[[Row; KINDS]]>,
     /// Device and shared memory together, per device: what a device's accounting functions answer.
-    totals: Box<[Row]>,
+    on_device: Box<[Row]>,
     clock: PeakClock,
     peak_ticks: AtomicU64,
     stacks: StackTable,
@@ -58,7 +60,6 @@ pub struct Ledger {
     history: History,
     /// Peaks of open regions.
     pub regions: RegionTable,
-    sequence: AtomicU64,
     unknown_frees: AtomicU64,
     missed_frees: AtomicU64,
     fill_count: AtomicU64,
@@ -78,7 +79,7 @@ impl Ledger {
             id: LEDGERS.fetch_add(1, Relaxed) + 1,
             origin_ticks,
             rows: (0..MAX_DEVICES).map(|_| Default::default()).collect(),
-            totals: (0..MAX_DEVICES).map(|_| Row::default()).collect(),
+            on_device: (0..MAX_DEVICES).map(|_| Row::default()).collect(),
             clock: PeakClock::default(),
             peak_ticks: AtomicU64::new(0),
             stacks: StackTable::new(sites),
@@ -87,7 +88,6 @@ impl Ledger {
             blocks: BlockMap::default(),
             history: History::new(origin_ticks, history_shift),
             regions: RegionTable::default(),
-            sequence: AtomicU64::new(0),
             unknown_frees: AtomicU64::new(0),
             missed_frees: AtomicU64::new(0),
             fill_count: AtomicU64::new(0),
@@ -143,16 +143,8 @@ impl Ledger {
 
     /// Enters an allocation.
     pub fn allocated(&self, allocation: Allocation) {
-        let Allocation { bytes, site, .. } = allocation;
-        self.row(allocation.device, allocation.kind).allocated(bytes);
-        if allocation.kind.on_device() {
-            self.totals[allocation.device.index()].allocated(bytes);
-        }
-        let tick = self.clock.add(bytes);
-        let site = self.sites.get(site);
-        site.allocated(tick, bytes);
-        site.spent(allocation.runtime_ticks);
-        self.grown(tick, allocation.now);
+        let tick = self.take_in(&allocation);
+        self.sites.get(allocation.site).allocated(tick, allocation.bytes, allocation.runtime_ticks);
         self.file(allocation);
     }
 
@@ -161,49 +153,40 @@ impl Ledger {
         if self.blocks.find(allocation.address).is_some_and(|(base, _)| base == allocation.address) {
             return;
         }
-        self.row(allocation.device, allocation.kind).adopted(allocation.bytes);
-        if allocation.kind.on_device() {
-            self.totals[allocation.device.index()].adopted(allocation.bytes);
-        }
-        let tick = self.clock.add(allocation.bytes);
+        let tick = self.take_in(&allocation);
         self.sites.get(allocation.site).adopted(tick, allocation.bytes);
-        self.grown(tick, allocation.now);
         self.file(allocation);
     }
 
     /// Enters an allocation that the runtime refused.
-    pub fn failed(&self, kind: Kind, device: DeviceId, site: SiteId) {
-        self.row(device, kind).failed();
-        if kind.on_device() {
-            self.totals[device.index()].failed();
-        }
+    pub fn failed(&self, site: SiteId) {
         self.sites.get(site).failed();
     }
 
-    /// Enters a free that is about to be forwarded. The block, if the address was known.
-    pub fn freeing(&self, address: usize, now: u64) -> Option<Block> {
+    /// Enters a free that is about to be forwarded. The block, if the address was known, and the bytes that are left in
+    /// use.
+    pub fn freeing(&self, address: usize) -> Option<(Block, u64)> {
         let Some(block) = self.blocks.remove(address) else {
             self.unknown_frees.fetch_add(1, Relaxed);
             return None;
         };
-        self.take_out(&block, now);
-        Some(block)
+        let tick = self.take_out(&block);
+        Some((block, tick.current))
+    }
+
+    /// Enters that the free went well: when it ended, with `left` bytes in use, and how long the runtime took.
+    pub fn freed(&self, block: &Block, left: u64, now: u64, runtime_ticks: u64) {
+        self.sites.get(block.site).spent_freeing(runtime_ticks);
+        self.history.record(now, left);
     }
 
     /// Takes [`Ledger::freeing`] back: the runtime refused.
     pub fn free_refused(&self, address: usize, block: Block) {
-        self.row(block.device, block.kind).restored(block.bytes);
-        if block.kind.on_device() {
-            self.totals[block.device.index()].restored(block.bytes);
-        }
-        let tick = self.clock.add(block.bytes);
-        self.sites.get(block.site).restored(tick, block.bytes);
+        let Block { bytes, site, device, kind, since } = block;
+        let tick =
+            self.take_in(&Allocation { address, bytes, kind, device, site, now: since, runtime_ticks: 0 });
+        self.sites.get(site).restored(tick, bytes);
         self.blocks.insert(address, block);
-    }
-
-    /// Adds the time of a free to the site that allocated the block.
-    pub fn spent_freeing(&self, block: &Block, ticks: u64) {
-        self.sites.get(block.site).spent(ticks);
     }
 
     /// Enters a copy.
@@ -232,19 +215,28 @@ impl Ledger {
         self.clock.read().current
     }
 
-    /// How many allocations there have been: the `sequence` that the next block gets.
-    pub fn next_sequence(&self) -> u64 {
-        self.sequence.load(Relaxed)
-    }
-
-    /// The counters of one device and kind.
+    /// What is in use on one device, of one kind.
     pub fn row(&self, device: DeviceId, kind: Kind) -> &Row {
         &self.rows[device.index()][kind as usize]
     }
 
-    /// The counters of device and shared memory of one device together.
-    pub fn total(&self, device: DeviceId) -> &Row {
-        &self.totals[device.index()]
+    /// What is in use on one device, of device and shared memory together.
+    pub fn on_device(&self, device: DeviceId) -> &Row {
+        &self.on_device[device.index()]
+    }
+
+    /// What has been done at sites that `wanted` accepts.
+    pub fn totals(&self, wanted: impl Fn(Kind, DeviceId) -> bool) -> Totals {
+        let mut totals = Totals::default();
+        for (_, site) in self.sites.iter().filter(|(_, site)| wanted(site.key.kind, site.key.device)) {
+            let counts = site.counts();
+            totals.allocated_bytes += counts.allocated_bytes;
+            totals.alloc_count += counts.alloc_count;
+            totals.freed_bytes += counts.freed_bytes;
+            totals.free_count += counts.free_count;
+            totals.failed_count += counts.failed_count;
+        }
+        totals
     }
 
     /// Everything at one moment, `now`. Exact if no thread allocates meanwhile; else the peak's composition is retried
@@ -256,8 +248,7 @@ impl Ledger {
         let (history_interval_ticks, history) = self.history.samples(now);
         let unknown_frees = self.unknown_frees.load(Relaxed);
         let of_runtime = |origin: Option<Origin>| origin == Some(Origin::RuntimeThread);
-        let row_events =
-            |r: &RowSnapshot| r.reading.alloc_count + r.reading.free_count + r.reading.failed_count;
+        let row_events = |r: &RowSnapshot| r.totals.alloc_count + r.totals.free_count + r.totals.failed_count;
         Snapshot {
             peak: self.peak_snapshot(),
             current_bytes: self.current_bytes(),
@@ -282,40 +273,49 @@ impl Ledger {
         }
     }
 
-    fn grown(&self, tick: Tick, now: u64) {
+    /// What every block does that comes into use.
+    fn take_in(&self, allocation: &Allocation) -> Tick {
+        let Allocation { bytes, kind, device, now, .. } = *allocation;
+        self.row(device, kind).add(bytes);
+        if kind.on_device() {
+            self.on_device(device).add(bytes);
+        }
+        let tick = self.clock.add(bytes);
         if tick.set_peak {
             self.peak_ticks.fetch_max(now, Relaxed);
         }
         self.regions.record(tick.current);
         self.history.record(now, tick.current);
+        tick
     }
 
     fn file(&self, allocation: Allocation) {
         let Allocation { address, bytes, kind, device, site, now, .. } = allocation;
-        let block = Block { bytes, site, device, kind, sequence: self.sequence.fetch_add(1, Relaxed) };
+        let block = Block { bytes, site, device, kind, since: now };
         if let Some(stale) = self.blocks.insert(address, block) {
             self.missed_frees.fetch_add(1, Relaxed);
-            self.take_out(&stale, now);
+            self.take_out(&stale);
         }
     }
 
-    fn take_out(&self, block: &Block, now: u64) {
-        self.row(block.device, block.kind).freed(block.bytes);
+    fn take_out(&self, block: &Block) -> Tick {
+        self.row(block.device, block.kind).sub(block.bytes);
         if block.kind.on_device() {
-            self.totals[block.device.index()].freed(block.bytes);
+            self.on_device(block.device).sub(block.bytes);
         }
         let tick = self.clock.sub(block.bytes);
         self.sites.get(block.site).freed(tick, block.bytes);
-        self.history.record(now, tick.current);
+        tick
     }
 
     fn row_snapshots(&self) -> Vec<RowSnapshot> {
         let mut rows = Vec::new();
-        for (index, kinds) in self.rows.iter().enumerate() {
+        for device in (0..MAX_DEVICES).map(DeviceId::new) {
             for kind in Kind::ALL {
-                let reading = kinds[kind as usize].reading();
-                if reading.alloc_count + reading.failed_count + reading.peak_count > 0 {
-                    rows.push(RowSnapshot { device: DeviceId::new(index), kind, reading });
+                let in_use = self.row(device, kind).reading();
+                let totals = self.totals(|k, d| (k, d) == (kind, device));
+                if totals.failed_count + in_use.peak.count > 0 {
+                    rows.push(RowSnapshot { device, kind, in_use, totals });
                 }
             }
         }
@@ -339,7 +339,7 @@ impl Ledger {
             peak_bytes: counts.peak_bytes,
             live_bytes: live_bytes.max(0) as u64,
             live_count: live_count.max(0) as u64,
-            runtime_ticks: site.runtime_ticks(),
+            runtime_ticks: counts.runtime_ticks,
         }
     }
 
@@ -359,16 +359,16 @@ impl Ledger {
             .blocks
             .to_vec()
             .into_iter()
-            .map(|(address, Block { bytes, site, device, kind, sequence })| LiveBlock {
+            .map(|(address, Block { bytes, site, device, kind, since })| LiveBlock {
                 address,
                 bytes,
                 kind,
                 device,
                 site,
-                sequence,
+                since,
             })
             .collect();
-        blocks.sort_by_key(|block| block.sequence);
+        blocks.sort_by_key(|block| (block.since, block.address));
         blocks
     }
 

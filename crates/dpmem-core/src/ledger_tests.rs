@@ -25,12 +25,14 @@ fn the_walk_of_one_allocation() {
     let mut cache = SiteCache::new();
     let site = line(&ledger, &mut cache, 7, Kind::Device);
     ledger.allocated(allocation(0x1000, 64, Kind::Device, site));
-    let block = ledger.freeing(0x1000, 9).expect("it is known");
-    ledger.spent_freeing(&block, 4);
-    ledger.failed(Kind::Device, DeviceId::new(1), site);
+    let (block, left) = ledger.freeing(0x1000).expect("it is known");
+    assert_eq!(left, 0);
+    ledger.freed(&block, left, 9, 4);
+    ledger.failed(site);
     let seen = ledger.snapshot(10);
-    let row = seen.rows[0].reading;
-    assert_eq!((row.alloc_count, row.free_count, row.failed_count, row.peak_bytes), (1, 1, 1, 64));
+    let row = &seen.rows[0];
+    assert_eq!((row.totals.alloc_count, row.totals.free_count, row.totals.failed_count), (1, 1, 1));
+    assert_eq!((row.in_use.peak.bytes, row.in_use.current.bytes), (64, 0));
     let site = &seen.sites[0];
     assert_eq!((site.alloc_count, site.live_bytes, site.peak_bytes, site.runtime_ticks), (1, 0, 64, 5));
     assert_eq!(site.frames[0].line, 7);
@@ -41,7 +43,7 @@ fn the_walk_of_one_allocation() {
 #[test]
 fn an_unknown_free_is_counted_and_not_subtracted() {
     let ledger = Ledger::new(0, 4);
-    assert!(ledger.freeing(0x5000, 0).is_none());
+    assert!(ledger.freeing(0x5000).is_none());
     let seen = ledger.snapshot(0);
     assert_eq!((seen.unknown_frees, seen.current_bytes, seen.rows.len()), (1, 0, 0));
 }
@@ -65,9 +67,9 @@ fn adopted_blocks_are_live_but_not_allocated() {
     ledger.adopt(allocation(0x1000, 64, Kind::Device, before));
     ledger.adopt(allocation(0x1000, 64, Kind::Device, before));
     let seen = ledger.snapshot(0);
-    assert_eq!((seen.rows[0].reading.current_bytes, seen.rows[0].reading.alloc_count), (64, 0));
+    assert_eq!((seen.rows[0].in_use.current.bytes, seen.rows[0].totals.alloc_count), (64, 0));
     assert_eq!(seen.sites[0].origin, Some(Origin::BeforeStart));
-    assert!(ledger.freeing(0x1000, 0).is_some());
+    assert!(ledger.freeing(0x1000).is_some());
     assert_eq!(ledger.current_bytes(), 0);
 }
 
@@ -76,10 +78,10 @@ fn a_refused_free_leaves_the_block() {
     let ledger = Ledger::new(0, 4);
     let site = line(&ledger, &mut SiteCache::new(), 1, Kind::Shared);
     ledger.allocated(allocation(0x1000, 64, Kind::Shared, site));
-    let block = ledger.freeing(0x1000, 0).expect("it is known");
+    let (block, _) = ledger.freeing(0x1000).expect("it is known");
     ledger.free_refused(0x1000, block);
     let seen = ledger.snapshot(0);
-    assert_eq!((seen.current_bytes, seen.sites[0].live_count, seen.rows[0].reading.free_count), (64, 1, 0));
+    assert_eq!((seen.current_bytes, seen.sites[0].live_count, seen.rows[0].totals.free_count), (64, 1, 0));
 }
 
 #[test]
@@ -120,17 +122,17 @@ fn threads_agree_with_the_sum_of_their_work() {
                     let address = (thread << 30) + n * 4096;
                     ledger.allocated(allocation(address, 1 + n as u64 % 100, Kind::Device, site));
                     if n % 3 != 0 {
-                        ledger.freeing(address, 0);
+                        ledger.freeing(address);
                     }
                 }
             });
         }
     });
     let seen = ledger.snapshot(0);
-    let row = seen.rows[0].reading;
-    assert_eq!(row.alloc_count, 8_000);
-    assert_eq!(row.current_bytes, seen.live.iter().map(|b| b.bytes).sum::<u64>());
-    assert_eq!(row.current_bytes, seen.sites.iter().map(|s| s.live_bytes).sum::<u64>());
+    let in_use = seen.rows[0].in_use.current;
+    assert_eq!(seen.rows[0].totals.alloc_count, 8_000);
+    assert_eq!(in_use.bytes, seen.live.iter().map(|b| b.bytes).sum::<u64>());
+    assert_eq!(in_use.bytes, seen.sites.iter().map(|s| s.live_bytes).sum::<u64>());
     let parts = seen.peak.sites.expect("nobody allocates any more");
     assert_eq!(parts.iter().map(|&(_, bytes, _)| bytes).sum::<u64>(), seen.peak.bytes);
 }
@@ -143,7 +145,7 @@ fn ten_million_events_of_a_hundred_sites_stay_small() {
     for n in 0..100_000usize {
         ledger
             .allocated(Allocation { now: n as u64, ..allocation(0x1000, 64, Kind::Device, sites[n % 100]) });
-        ledger.freeing(0x1000, n as u64);
+        ledger.freeing(0x1000);
     }
     let seen = ledger.snapshot(100_000);
     assert_eq!((seen.sites.len(), seen.live.len(), seen.events), (100, 0, 200_000));
@@ -170,7 +172,7 @@ proptest! {
                 current += bytes;
             } else {
                 let (address, bytes, ..) = live.remove(bytes as usize % live.len());
-                prop_assert_eq!(ledger.freeing(address, 0).map(|b| b.bytes), Some(bytes));
+                prop_assert_eq!(ledger.freeing(address).map(|(b, _)| b.bytes), Some(bytes));
                 current -= bytes;
             }
             if current > peak {

@@ -1,122 +1,117 @@
-//! The counters of one device and kind.
+//! What is in use on one device, of one kind.
 //!
-//! `current` is changed by one atomic addition per event, which gives the events of a row one order; the peak is the
-//! largest result of those additions, so it is exact however many threads allocate. Reading takes no lock: while other
-//! threads allocate, two counters may be one event apart.
+//! Bytes and blocks live in one 128-bit word that every event changes in one step. That gives the events of a row one
+//! order, and the peaks are the largest results of those steps, so they are exact however many threads allocate. Totals
+//! (allocated, freed, refused) are not kept here: they are the sums of the sites'.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// One device and kind.
-#[derive(Default)]
-pub struct Row {
-    current_bytes: AtomicI64,
-    current_count: AtomicI64,
-    peak_bytes: AtomicI64,
-    peak_count: AtomicI64,
-    resettable_peak_bytes: AtomicI64,
-    resettable_peak_count: AtomicI64,
-    allocated_bytes: AtomicU64,
-    alloc_count: AtomicU64,
-    freed_bytes: AtomicU64,
-    free_count: AtomicU64,
-    failed_count: AtomicU64,
+use crate::sync::AtomicU128;
+
+/// Bytes and blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Bytes.
+    pub bytes: u64,
+    /// Blocks.
+    pub count: u64,
 }
 
-/// What a row says.
+/// One device and kind.
+pub struct Row {
+    current: AtomicU128,
+    peak: Peak,
+    resettable_peak: Peak,
+}
+
+#[derive(Default)]
+struct Peak {
+    bytes: AtomicU64,
+    count: AtomicU64,
+}
+
+/// What a row says of what is in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RowReading {
-    /// Bytes in use.
-    pub current_bytes: u64,
-    /// Blocks in use.
-    pub current_count: u64,
-    /// The largest `current_bytes` so far.
-    pub peak_bytes: u64,
-    /// The largest `current_count` so far.
-    pub peak_count: u64,
-    /// The largest `current_bytes` since [`Row::reset_peak`].
-    pub resettable_peak_bytes: u64,
-    /// The largest `current_count` since [`Row::reset_peak`].
-    pub resettable_peak_count: u64,
-    /// Bytes of all allocations.
-    pub allocated_bytes: u64,
-    /// Number of allocations.
-    pub alloc_count: u64,
-    /// Bytes of all frees of known blocks.
-    pub freed_bytes: u64,
-    /// Number of frees of known blocks.
-    pub free_count: u64,
-    /// Allocations that the runtime refused.
-    pub failed_count: u64,
+pub struct InUse {
+    /// In use.
+    pub current: Amount,
+    /// The most bytes, and the most blocks, that were in use at a time.
+    pub peak: Amount,
+    /// The same since [`Row::reset_peak`].
+    pub resettable_peak: Amount,
+}
+
+impl Default for Row {
+    fn default() -> Self {
+        Row { current: AtomicU128::new(0), peak: Peak::default(), resettable_peak: Peak::default() }
+    }
 }
 
 impl Row {
-    /// An allocation of `bytes`.
-    pub fn allocated(&self, bytes: u64) {
-        self.allocated_bytes.fetch_add(bytes, Relaxed);
-        self.alloc_count.fetch_add(1, Relaxed);
-        self.adopted(bytes);
+    /// Takes a block in.
+    pub fn add(&self, bytes: u64) {
+        let current = self.change(|amount| Amount { bytes: amount.bytes + bytes, count: amount.count + 1 });
+        self.peak.raise(current);
+        self.resettable_peak.raise(current);
     }
 
-    /// A block that existed before recording started.
-    pub fn adopted(&self, bytes: u64) {
-        let bytes = self.current_bytes.fetch_add(bytes as i64, Relaxed) + bytes as i64;
-        let count = self.current_count.fetch_add(1, Relaxed) + 1;
-        raise(&self.peak_bytes, bytes);
-        raise(&self.resettable_peak_bytes, bytes);
-        raise(&self.peak_count, count);
-        raise(&self.resettable_peak_count, count);
-    }
-
-    /// A free of a known block of `bytes`.
-    pub fn freed(&self, bytes: u64) {
-        self.current_bytes.fetch_sub(bytes as i64, Relaxed);
-        self.current_count.fetch_sub(1, Relaxed);
-        self.freed_bytes.fetch_add(bytes, Relaxed);
-        self.free_count.fetch_add(1, Relaxed);
-    }
-
-    /// Takes a free back that the runtime refused.
-    pub fn restored(&self, bytes: u64) {
-        self.freed_bytes.fetch_sub(bytes, Relaxed);
-        self.free_count.fetch_sub(1, Relaxed);
-        self.adopted(bytes);
-    }
-
-    /// An allocation that the runtime refused.
-    pub fn failed(&self) {
-        self.failed_count.fetch_add(1, Relaxed);
+    /// Takes a block out.
+    pub fn sub(&self, bytes: u64) {
+        self.change(|amount| Amount {
+            bytes: amount.bytes.saturating_sub(bytes),
+            count: amount.count.saturating_sub(1),
+        });
     }
 
     /// Starts the resettable peaks anew from what is in use.
     pub fn reset_peak(&self) {
-        self.resettable_peak_bytes.store(self.current_bytes.load(Relaxed), Relaxed);
-        self.resettable_peak_count.store(self.current_count.load(Relaxed), Relaxed);
+        let current = unpack(self.current.load(Relaxed));
+        self.resettable_peak.bytes.store(current.bytes, Relaxed);
+        self.resettable_peak.count.store(current.count, Relaxed);
     }
 
-    /// Reads every counter.
-    pub fn reading(&self) -> RowReading {
-        let positive = |counter: &AtomicI64| counter.load(Relaxed).max(0) as u64;
-        RowReading {
-            current_bytes: positive(&self.current_bytes),
-            current_count: positive(&self.current_count),
-            peak_bytes: positive(&self.peak_bytes),
-            peak_count: positive(&self.peak_count),
-            resettable_peak_bytes: positive(&self.resettable_peak_bytes),
-            resettable_peak_count: positive(&self.resettable_peak_count),
-            allocated_bytes: self.allocated_bytes.load(Relaxed),
-            alloc_count: self.alloc_count.load(Relaxed),
-            freed_bytes: self.freed_bytes.load(Relaxed),
-            free_count: self.free_count.load(Relaxed),
-            failed_count: self.failed_count.load(Relaxed),
+    /// Reads what is in use and the peaks.
+    pub fn reading(&self) -> InUse {
+        InUse {
+            current: unpack(self.current.load(Relaxed)),
+            peak: self.peak.reading(),
+            resettable_peak: self.resettable_peak.reading(),
+        }
+    }
+
+    fn change(&self, next: impl Fn(Amount) -> Amount) -> Amount {
+        let mut word = self.current.load(Relaxed);
+        loop {
+            let amount = next(unpack(word));
+            match self.current.compare_exchange_weak(word, pack(amount), Relaxed, Relaxed) {
+                Ok(_) => return amount,
+                Err(seen) => word = seen,
+            }
         }
     }
 }
 
-/// `fetch_max`, but without a write when there is nothing to raise.
-fn raise(peak: &AtomicI64, value: i64) {
-    if value > peak.load(Relaxed) {
-        peak.fetch_max(value, Relaxed);
+impl Peak {
+    fn raise(&self, current: Amount) {
+        for (peak, value) in [(&self.bytes, current.bytes), (&self.count, current.count)] {
+            // Most events set no peak, and a look costs less than a write.
+            if value > peak.load(Relaxed) {
+                peak.fetch_max(value, Relaxed);
+            }
+        }
     }
+
+    fn reading(&self) -> Amount {
+        Amount { bytes: self.bytes.load(Relaxed), count: self.count.load(Relaxed) }
+    }
+}
+
+fn pack(amount: Amount) -> u128 {
+    u128::from(amount.bytes) | u128::from(amount.count) << 64
+}
+
+fn unpack(word: u128) -> Amount {
+    Amount { bytes: word as u64, count: (word >> 64) as u64 }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -124,37 +119,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_counts_and_keeps_its_peak() {
+    fn a_row_keeps_what_is_in_use_and_its_peaks() {
         let row = Row::default();
-        row.allocated(10);
-        row.allocated(5);
-        row.freed(10);
-        row.failed();
-        row.adopted(1);
+        row.add(10);
+        row.add(5);
+        row.sub(10);
+        row.add(1);
         let seen = row.reading();
-        assert_eq!((seen.current_bytes, seen.current_count), (6, 2));
-        assert_eq!((seen.peak_bytes, seen.peak_count), (15, 2));
-        assert_eq!((seen.allocated_bytes, seen.alloc_count), (15, 2));
-        assert_eq!((seen.freed_bytes, seen.free_count, seen.failed_count), (10, 1, 1));
+        assert_eq!(seen.current, Amount { bytes: 6, count: 2 });
+        assert_eq!(seen.peak, Amount { bytes: 15, count: 2 });
     }
 
     #[test]
     fn a_reset_leaves_the_peak_of_the_run() {
         let row = Row::default();
-        row.allocated(10);
-        row.freed(10);
+        row.add(10);
+        row.sub(10);
         row.reset_peak();
-        row.allocated(3);
-        assert_eq!((row.reading().peak_bytes, row.reading().resettable_peak_bytes), (10, 3));
+        row.add(3);
+        assert_eq!((row.reading().peak.bytes, row.reading().resettable_peak.bytes), (10, 3));
     }
 
     #[test]
-    fn a_refused_free_changes_nothing() {
+    fn bytes_and_blocks_do_not_touch_each_other() {
         let row = Row::default();
-        row.allocated(10);
-        let before = row.reading();
-        row.freed(10);
-        row.restored(10);
-        assert_eq!(row.reading(), before);
+        row.add(u64::MAX - 1);
+        row.add(1);
+        assert_eq!(row.reading().current, Amount { bytes: u64::MAX, count: 2 });
+        row.sub(u64::MAX);
+        row.sub(5);
+        assert_eq!(row.reading().current, Amount::default());
     }
 }

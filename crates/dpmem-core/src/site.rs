@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::append::{self, AppendTable};
-use crate::kind::{DeviceId, Kind};
+use crate::kind::{DeviceId, Kind, MAX_DEVICES};
 use crate::peak::{PeakReading, Tick};
 use crate::stack::{Origin, RawFrame, StackId};
 use crate::sync::{Mutex, lock, lock_std};
@@ -94,23 +94,26 @@ pub(crate) struct SiteCounts {
     pub(crate) freed_bytes: u64,
     pub(crate) failed_count: u64,
     pub(crate) peak_bytes: u64,
+    pub(crate) runtime_ticks: u64,
 }
 
 /// One site.
 pub(crate) struct Site {
     pub(crate) key: SiteKey,
     counts: Mutex<SiteCounts>,
-    runtime_ticks: AtomicU64,
+    /// Ticks of frees, which are known only after the counts have been let go of.
+    free_ticks: AtomicU64,
 }
 
 impl Site {
     fn new(key: SiteKey) -> Self {
-        Site { key, counts: Mutex::new(SiteCounts::default()), runtime_ticks: AtomicU64::new(0) }
+        Site { key, counts: Mutex::new(SiteCounts::default()), free_ticks: AtomicU64::new(0) }
     }
 
-    pub(crate) fn allocated(&self, tick: Tick, bytes: u64) {
+    pub(crate) fn allocated(&self, tick: Tick, bytes: u64, runtime_ticks: u64) {
         let mut counts = lock(&self.counts);
         counts.composition.enter(tick, bytes as i64, 1);
+        counts.runtime_ticks += runtime_ticks;
         counts.alloc_count += 1;
         counts.allocated_bytes += bytes;
         counts.peak_bytes = counts.peak_bytes.max(counts.composition.live_bytes.max(0) as u64);
@@ -142,16 +145,14 @@ impl Site {
         lock(&self.counts).failed_count += 1;
     }
 
-    pub(crate) fn spent(&self, ticks: u64) {
-        self.runtime_ticks.fetch_add(ticks, Ordering::Relaxed);
+    pub(crate) fn spent_freeing(&self, ticks: u64) {
+        self.free_ticks.fetch_add(ticks, Ordering::Relaxed);
     }
 
     pub(crate) fn counts(&self) -> SiteCounts {
-        *lock(&self.counts)
-    }
-
-    pub(crate) fn runtime_ticks(&self) -> u64 {
-        self.runtime_ticks.load(Ordering::Relaxed)
+        let mut counts = *lock(&self.counts);
+        counts.runtime_ticks += self.free_ticks.load(Ordering::Relaxed);
+        counts
     }
 }
 
@@ -161,20 +162,20 @@ const SHARDS: usize = 16;
 pub(crate) struct SiteTable {
     sites: AppendTable<Site>,
     by_key: [StdMutex<HashMap<SiteKey, SiteId, FxBuildHasher>>; SHARDS],
-    /// Where sites go once the table is full; made with the table, so that there always is one.
-    overflow: Site,
+    /// Where sites go once the table is full: one for each device and kind, made with the table, so that there always
+    /// is one.
+    overflow: Box<[Site]>,
 }
-
-/// The id of the site for everything beyond the table's capacity.
-const OVERFLOW: SiteId = SiteId(u32::MAX);
 
 impl SiteTable {
     pub(crate) fn new(capacity: usize) -> Self {
         let stack = StackId::origin(Origin::OtherStacks);
+        let places =
+            (0..MAX_DEVICES).map(DeviceId::new).flat_map(|device| Kind::ALL.map(|kind| (kind, device)));
         SiteTable {
             sites: AppendTable::new(capacity),
             by_key: std::array::from_fn(|_| StdMutex::new(FxHashMap::default())),
-            overflow: Site::new(SiteKey { kind: Kind::Device, device: DeviceId::NONE, stack }),
+            overflow: places.map(|(kind, device)| Site::new(SiteKey { kind, device, stack })).collect(),
         }
     }
 
@@ -184,21 +185,31 @@ impl SiteTable {
         if let Some(&id) = shard.get(&key) {
             return id;
         }
-        let id = self.sites.push(Site::new(key)).map_or(OVERFLOW, |index| SiteId(index as u32));
-        if id != OVERFLOW {
-            shard.insert(key, id);
+        match self.sites.push(Site::new(key)) {
+            Ok(index) => {
+                let id = SiteId(index as u32);
+                shard.insert(key, id);
+                id
+            }
+            Err(_) => SiteId((MAX_SITES + key.device.index() * Kind::ALL.len() + key.kind as usize) as u32),
         }
-        id
     }
 
     pub(crate) fn get(&self, id: SiteId) -> &Site {
-        self.sites.get(id.index()).unwrap_or(&self.overflow)
+        match id.index().checked_sub(MAX_SITES) {
+            Some(beyond) => &self.overflow[beyond.min(self.overflow.len() - 1)],
+            None => self.sites.get(id.index()).unwrap_or(&self.overflow[0]),
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SiteId, &Site)> {
-        let used = self.overflow.counts();
-        let overflow = (used.alloc_count + used.failed_count > 0).then_some((OVERFLOW, &self.overflow));
-        self.sites.iter().map(|(index, site)| (SiteId(index as u32), site)).chain(overflow)
+        let numbered =
+            self.overflow.iter().enumerate().map(|(n, site)| (SiteId((MAX_SITES + n) as u32), site));
+        let used = numbered.filter(|(_, site)| {
+            let counts = site.counts();
+            counts.alloc_count + counts.failed_count > 0 || counts.composition.live().1 > 0
+        });
+        self.sites.iter().map(|(index, site)| (SiteId(index as u32), site)).chain(used)
     }
 }
 
@@ -272,10 +283,11 @@ mod tests {
         let table = SiteTable::new(1);
         table.intern(key(0));
         let beyond = table.intern(key(1));
-        table.get(beyond).allocated(Tick { current: 5, epoch: 1, set_peak: true }, 5);
+        table.get(beyond).allocated(Tick { current: 5, epoch: 1, set_peak: true }, 5, 0);
         let (_, overflow) = table.iter().last().expect("the overflow site is listed once it is used");
         assert_eq!(overflow.counts().allocated_bytes, 5);
         assert_eq!(overflow.key.stack.as_origin(), Some(Origin::OtherStacks));
+        assert_eq!((overflow.key.kind, overflow.key.device), (key(1).kind, key(1).device));
     }
 
     /// Allocations (site, bytes) and frees (of the n-th live block) on four sites.

@@ -4,9 +4,24 @@ use std::sync::Arc;
 
 use crate::history::HistorySample;
 use crate::kind::{DeviceId, Direction, Kind};
-use crate::rows::RowReading;
+use crate::rows::InUse;
 use crate::site::SiteId;
 use crate::stack::{Frame, Origin};
+
+/// What has been done on one device, in one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Bytes of all allocations.
+    pub allocated_bytes: u64,
+    /// Number of allocations.
+    pub alloc_count: u64,
+    /// Bytes of all frees of known blocks.
+    pub freed_bytes: u64,
+    /// Number of frees of known blocks.
+    pub free_count: u64,
+    /// Allocations that the runtime refused.
+    pub failed_count: u64,
+}
 
 /// One device and kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +30,10 @@ pub struct RowSnapshot {
     pub device: DeviceId,
     /// The kind.
     pub kind: Kind,
-    /// Its counters.
-    pub reading: RowReading,
+    /// What is in use and was at most.
+    pub in_use: InUse,
+    /// What has been done.
+    pub totals: Totals,
 }
 
 /// One site.
@@ -89,8 +106,8 @@ pub struct LiveBlock {
     pub device: DeviceId,
     /// The site that allocated it.
     pub site: SiteId,
-    /// Place of its allocation among all allocations.
-    pub sequence: u64,
+    /// When it was allocated, in ticks.
+    pub since: u64,
 }
 
 /// Everything at one moment.

@@ -31,26 +31,38 @@ thread_local! {
     static RECORDING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Runs our own part of a shim. A panic in it ends the recording and goes no further; so does an attempt to enter it
+/// Runs what we do on a thread of the program's outside a shim. A panic in it ends the recording and goes no further; so does an attempt to enter it
 /// again from inside.
 pub(crate) fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
     if RECORDING.replace(true) {
-        FAULTS.fetch_add(1, Relaxed);
+        missed();
         return None;
     }
+    let result = caught(work);
+    RECORDING.set(false);
+    result
+}
+
+/// Runs our own part of a shim without a guard against entering it again, which the caller has.
+#[inline]
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(|| {
         if PANIC_ORDERED.load(Relaxed) {
             fail_if_ordered();
         }
         work()
     }));
-    RECORDING.set(false);
     result.map_err(|_| recorder::give_up()).ok()
+}
+
+/// An event could not be entered.
+pub(crate) fn missed() {
+    FAULTS.fetch_add(1, Relaxed);
 }
 
 /// Whether this thread is in our own part already: what it calls there is ours and not the program's.
 pub(crate) fn is_inside() -> bool {
-    RECORDING.get()
+    RECORDING.get() || recorder::is_entered()
 }
 
 #[cold]
@@ -95,7 +107,7 @@ pub(crate) fn quiet_panics() {
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if RECORDING.get() {
+            if is_inside() {
                 keep(info);
             } else {
                 usual(info);

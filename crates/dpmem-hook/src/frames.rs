@@ -96,7 +96,7 @@ pub fn here(depth: usize) -> Vec<Frame> {
 pub(crate) fn resolve(raw: &RawFrame, libraries: Option<&LibraryPaths>) -> Frame {
     let Some((api, layout)) = LAYOUT.get() else { return resolve_none(raw) };
     // SAFETY: the frame was captured on this thread and still stands, so its code object and strings are alive.
-    let (file, function) = unsafe { (layout.text(raw.file), layout.text(raw.name)) };
+    let (file, function) = unsafe { (layout.file(raw.code), layout.text(raw.name)) };
     // SAFETY: as above. The function only reads the code object.
     let line = unsafe { api.line(raw.code, raw.instruction) };
     let library = libraries.is_some_and(|paths| paths.contains(&file));

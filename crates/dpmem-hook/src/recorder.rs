@@ -1,17 +1,15 @@
 //! Enters what the shims see in the ledger of the current recording.
 //!
-//! A recording is replaced as a whole: a shim that is under way when recording starts or stops finishes with the one it
-//! began with.
+//! A recording is replaced as a whole. Each thread keeps the one it used last, and looks whether it is still the one.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use arc_swap::{ArcSwapOption, Guard};
+use arc_swap::{ArcSwapOption, Cache};
 use dpmem_core::{
     Allocation, Block, DeviceId, Direction, Frame, Kind, Ledger, LibraryPaths, Origin, RawFrame, SiteCache,
-    SiteId,
 };
 
 use crate::abi::{Handle, Pointer, SUCCESS, UrResult};
@@ -32,6 +30,36 @@ pub struct Recording {
     pub late: bool,
 }
 
+/// What a call that allocates was asked for.
+pub(crate) struct Asked {
+    pub(crate) kind: Kind,
+    pub(crate) device: DeviceId,
+    pub(crate) bytes: usize,
+}
+
+/// What came of a call of the runtime's own, and when it began and ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) result: UrResult,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Call {
+    fn ticks(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// A free that has been taken out of a ledger and is being forwarded.
+pub(crate) struct Freeing {
+    ledger: u64,
+    address: usize,
+    block: Block,
+    /// Bytes in use without it.
+    left: u64,
+}
+
 /// The recording that shims enter events in.
 static ACTIVE: ArcSwapOption<Recording> = ArcSwapOption::const_empty();
 /// The newest recording, also after it ended.
@@ -41,8 +69,14 @@ static ON: AtomicBool = AtomicBool::new(false);
 static STACK_DEPTH: AtomicUsize = AtomicUsize::new(0);
 static LIBRARIES: RwLock<Option<LibraryPaths>> = RwLock::new(None);
 
+/// What a thread keeps so that most events cost it no lock and no shared counter.
+struct Thread {
+    active: Cache<&'static ArcSwapOption<Recording>, Option<Arc<Recording>>>,
+    sites: SiteCache,
+}
+
 thread_local! {
-    static SITES: RefCell<SiteCache> = const { RefCell::new(SiteCache::new()) };
+    static THREAD: RefCell<Thread> = RefCell::new(Thread { active: Cache::new(&ACTIVE), sites: SiteCache::new() });
 }
 
 /// Begins a new recording.
@@ -105,26 +139,37 @@ pub fn adopt(address: usize, bytes: u64, kind: Kind, device: DeviceId) -> Result
     Ok(())
 }
 
-/// A shim that is being recorded: it holds on to its recording until it ends.
-pub(crate) struct Entered(Guard<Option<Arc<Recording>>>);
-
-impl Entered {
-    /// `None` when shims only forward.
-    #[inline]
-    pub(crate) fn new() -> Option<Self> {
-        if !is_on() {
+/// Runs our own part of a shim, if a recording runs; `None` if none does or it failed.
+///
+/// A shim does so before it forwards a call and again after it, and holds on to nothing in between: a recording that is
+/// replaced meanwhile gets what is found out after the call.
+#[inline]
+pub(crate) fn enter<T>(work: impl FnOnce(&Recording, &mut SiteCache) -> T) -> Option<T> {
+    if !is_on() {
+        return None;
+    }
+    let mut work = Some(work);
+    let entered = THREAD.try_with(|thread| {
+        let Ok(mut thread) = thread.try_borrow_mut() else {
+            fault::missed();
             return None;
-        }
+        };
+        let Thread { active, sites } = &mut *thread;
+        let recording = active.load().as_deref()?;
+        let work = work.take()?;
+        fault::caught(|| work(recording, sites))
+    });
+    entered.unwrap_or_else(|_| {
+        // The thread is about to end and has given up its own state; what it frees counts all the same.
         let active = ACTIVE.load();
-        active.is_some().then(|| Entered(active))
-    }
+        let (recording, work) = (active.as_deref()?, work.take()?);
+        fault::caught(|| work(recording, &mut SiteCache::new()))
+    })
+}
 
-    /// Runs our own part of the shim; `None` if it failed.
-    #[inline]
-    pub(crate) fn run<T>(&self, work: impl FnOnce(&Recording) -> T) -> Option<T> {
-        let recording = self.0.as_deref()?;
-        fault::contained(|| work(recording))
-    }
+/// Whether this thread is inside [`enter`].
+pub(crate) fn is_entered() -> bool {
+    THREAD.try_with(|thread| thread.try_borrow_mut().is_err()).unwrap_or(false)
 }
 
 /// A pointer that an allocating call writes its result to.
@@ -132,18 +177,11 @@ pub(crate) type Out = *mut Pointer;
 
 impl Recording {
     /// A call that allocates has returned.
-    pub(crate) fn allocated(
-        &self,
-        kind: Kind,
-        device: DeviceId,
-        bytes: usize,
-        out: Out,
-        call: (UrResult, u64),
-    ) {
-        let (result, runtime_ticks) = call;
-        let site = self.site(kind, device);
-        if result != SUCCESS {
-            self.ledger.failed(kind, device, site);
+    pub(crate) fn allocated(&self, sites: &mut SiteCache, asked: Asked, out: Out, call: Call) {
+        let Asked { kind, device, bytes } = asked;
+        let site = with_stack(|raw, without| self.ledger.site(sites, raw, without, (kind, device), resolve));
+        if call.result != SUCCESS {
+            self.ledger.failed(site);
             return;
         }
         // SAFETY: the call succeeded, so it has written the block's address to the place its caller gave it.
@@ -153,7 +191,8 @@ impl Recording {
         }
         install::saw_allocation();
         let bytes = bytes as u64;
-        let allocation = Allocation { address, bytes, kind, device, site, now: ticks(), runtime_ticks };
+        let allocation =
+            Allocation { address, bytes, kind, device, site, now: call.end, runtime_ticks: call.ticks() };
         let mut list = reference::order();
         self.ledger.allocated(allocation);
         if let Some(list) = &mut list {
@@ -162,24 +201,26 @@ impl Recording {
     }
 
     /// A free is about to be forwarded.
-    pub(crate) fn freeing(&self, pointer: Pointer) -> Option<Block> {
+    pub(crate) fn freeing(&self, pointer: Pointer) -> Option<Freeing> {
         let address = pointer as usize;
         if address == 0 {
             return None;
         }
         let mut list = reference::order();
-        let block = self.ledger.freeing(address, ticks())?;
+        let (block, left) = self.ledger.freeing(address)?;
         reference::freed(&mut list, address, &block);
-        Some(block)
+        Some(Freeing { ledger: self.ledger.id(), address, block, left })
     }
 
     /// The free has returned.
-    pub(crate) fn freed(&self, pointer: Pointer, block: Option<Block>, call: (UrResult, u64)) {
-        let (result, runtime_ticks) = call;
-        let Some(block) = block else { return };
-        self.ledger.spent_freeing(&block, runtime_ticks);
-        if result != SUCCESS {
-            self.ledger.free_refused(pointer as usize, block);
+    pub(crate) fn freed(&self, freeing: &Freeing, call: Call) {
+        if freeing.ledger != self.ledger.id() {
+            return;
+        }
+        if call.result == SUCCESS {
+            self.ledger.freed(&freeing.block, freeing.left, call.end, call.ticks());
+        } else {
+            self.ledger.free_refused(freeing.address, freeing.block);
         }
     }
 
@@ -206,15 +247,6 @@ impl Recording {
     /// A fill was accepted.
     pub(crate) fn filled(&self, bytes: u64) {
         self.ledger.filled(bytes);
-    }
-
-    fn site(&self, kind: Kind, device: DeviceId) -> SiteId {
-        with_stack(|raw, without| {
-            SITES.with(|cache| {
-                let mut cache = cache.borrow_mut();
-                self.ledger.site(&mut cache, raw, without, (kind, device), resolve)
-            })
-        })
     }
 }
 

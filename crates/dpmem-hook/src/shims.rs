@@ -9,13 +9,13 @@
 //! specification says, and calling the original with those same arguments is exactly the call the program made. The
 //! original is known before the shim gets into the slot ([`crate::install`]).
 
-use dpmem_core::{Direction, Kind};
+use dpmem_core::{Direction, Kind, SiteCache};
 
 use crate::abi::{Handle, INVALID_VALUE, MEM_FLAGS_FROM_HOST, Pointer, Rect, SUCCESS, UrResult, WaitList};
 use crate::clock::ticks;
 use crate::devices;
 use crate::functions::original;
-use crate::recorder::{Entered, Out, Place, Recording};
+use crate::recorder::{self, Asked, Call, Out, Place, Recording};
 
 /// Calls the original with the shim's own arguments.
 macro_rules! forward {
@@ -80,11 +80,12 @@ pub(crate) unsafe extern "C" fn usm_pitched_alloc(
 ) -> UrResult {
     let call =
         forward!(usm_pitched_alloc(context, device, descriptor, pool, width, height, element, out, pitch));
-    around(call, |recording, call| {
+    around(call, |recording, sites, call| {
         // SAFETY: a call that succeeded has written the row pitch; before that it is not read.
-        let row = if call.0 == SUCCESS { unsafe { pitch.as_ref() }.copied().unwrap_or(width) } else { width };
-        let bytes = row.saturating_mul(height);
-        recording.allocated(Kind::Device, Place::Device(device).device(), bytes, out, call);
+        let row = if call.result == SUCCESS { unsafe { pitch.as_ref() } } else { None };
+        let bytes = row.copied().unwrap_or(width).saturating_mul(height);
+        let asked = Asked { kind: Kind::Device, device: Place::Device(device).device(), bytes };
+        recording.allocated(sites, asked, out, call);
     })
 }
 
@@ -397,13 +398,18 @@ pub(crate) unsafe extern "C" fn device_info(
 
 // --- the boundary ------------------------------------------------------------------------------------------------
 
-/// Forwards, then enters what came of it: the result and the ticks that the runtime took.
-fn around(forward: impl FnOnce() -> UrResult, enter: impl FnOnce(&Recording, (UrResult, u64))) -> UrResult {
-    let Some(entered) = Entered::new() else { return forward() };
+/// Forwards, then enters what came of it.
+fn around(
+    forward: impl FnOnce() -> UrResult,
+    enter: impl FnOnce(&Recording, &mut SiteCache, Call),
+) -> UrResult {
+    if !recorder::is_on() {
+        return forward();
+    }
     let start = ticks();
     let result = forward();
-    let spent = ticks().saturating_sub(start);
-    entered.run(|recording| enter(recording, (result, spent)));
+    let call = Call { result, start, end: ticks() };
+    recorder::enter(|recording, sites| enter(recording, sites, call));
     result
 }
 
@@ -414,34 +420,36 @@ fn allocation(
     bytes: usize,
     out: Out,
 ) -> UrResult {
-    around(forward, |recording, call| recording.allocated(kind, place.device(), bytes, out, call))
+    around(forward, |recording, sites, call| {
+        recording.allocated(sites, Asked { kind, device: place.device(), bytes }, out, call);
+    })
 }
 
 /// Enters a call that needs no entry when the runtime refuses it.
 fn accepted(forward: impl FnOnce() -> UrResult, enter: impl FnOnce(&Recording)) -> UrResult {
-    around(forward, |recording, (result, _)| {
-        if result == SUCCESS {
+    around(forward, |recording, _, call| {
+        if call.result == SUCCESS {
             enter(recording);
         }
     })
 }
 
 fn free(forward: impl FnOnce() -> UrResult, pointer: Pointer) -> UrResult {
-    let Some(entered) = Entered::new() else { return forward() };
-    let block = entered.run(|recording| recording.freeing(pointer)).flatten();
+    if !recorder::is_on() {
+        return forward();
+    }
+    let freeing = recorder::enter(|recording, _| recording.freeing(pointer)).flatten();
     let start = ticks();
     let result = forward();
-    let spent = ticks().saturating_sub(start);
-    if block.is_some() {
-        entered.run(|recording| recording.freed(pointer, block, (result, spent)));
+    if let Some(freeing) = freeing {
+        let call = Call { result, start, end: ticks() };
+        recorder::enter(|recording, _| recording.freed(&freeing, call));
     }
     result
 }
 
 /// Does something of ours, then forwards.
 fn before(ours: impl FnOnce(), forward: impl FnOnce() -> UrResult) -> UrResult {
-    if let Some(entered) = Entered::new() {
-        entered.run(|_| ours());
-    }
+    recorder::enter(|_, _| ours());
     forward()
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use dpmem_core::{DeviceId, Kind, Region, RowReading, SiteId};
+use dpmem_core::{InUse, Kind, Region, SiteId, Totals};
 use dpmem_hook::Recording;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 /// Registers this module's functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<OpenRegion>()?;
-    module.add_function(wrap_pyfunction!(row_reading, module)?)?;
+    module.add_function(wrap_pyfunction!(row_in_use, module)?)?;
+    module.add_function(wrap_pyfunction!(row_totals, module)?)?;
     module.add_function(wrap_pyfunction!(row_reset_peak, module)?)?;
     module.add_function(wrap_pyfunction!(recording_id, module)?)?;
     module.add_function(wrap_pyfunction!(live_blocks, module)?)?;
@@ -30,32 +31,31 @@ pub(crate) fn newest() -> PyResult<Arc<Recording>> {
     })
 }
 
-/// Counters of a row as a list, in the order of `_accounting.FIELDS`.
-fn fields(reading: RowReading) -> [u64; 11] {
-    [
-        reading.current_bytes,
-        reading.current_count,
-        reading.resettable_peak_bytes,
-        reading.resettable_peak_count,
-        reading.allocated_bytes,
-        reading.alloc_count,
-        reading.freed_bytes,
-        reading.free_count,
-        reading.failed_count,
-        reading.peak_bytes,
-        reading.peak_count,
-    ]
+/// What is in use on a device, of one kind or of "total", device and shared memory together: bytes and blocks now, at
+/// the peak since it was reset, and at the peak of the whole recording.
+#[pyfunction]
+fn row_in_use(device: &str, kind: &str) -> PyResult<[u64; 6]> {
+    let recording = newest()?;
+    let Some(device) = dpmem_hook::devices().named(device) else { return Ok([0; 6]) };
+    let in_use = match kind {
+        "total" => recording.ledger.on_device(device).reading(),
+        _ => recording.ledger.row(device, parse_kind(kind)?).reading(),
+    };
+    let InUse { current, peak, resettable_peak } = in_use;
+    Ok([current.bytes, current.count, resettable_peak.bytes, resettable_peak.count, peak.bytes, peak.count])
 }
 
-/// One kind of a device, or "total" for device and shared memory together.
+/// What has been done on a device, in one kind or in "total": bytes and number of allocations, bytes and number of
+/// frees, allocations refused.
 #[pyfunction]
-fn row_reading(device: &str, kind: &str) -> PyResult<[u64; 11]> {
+fn row_totals(py: Python<'_>, device: &str, kind: &str) -> PyResult<[u64; 5]> {
     let recording = newest()?;
-    let Some(device) = dpmem_hook::devices().named(device) else { return Ok([0; 11]) };
-    Ok(fields(match kind {
-        "total" => recording.ledger.total(device).reading(),
-        _ => recording.ledger.row(device, parse_kind(kind)?).reading(),
-    }))
+    let Some(device) = dpmem_hook::devices().named(device) else { return Ok([0; 5]) };
+    let wanted = if kind == "total" { None } else { Some(parse_kind(kind)?) };
+    let of_kind = |kind: Kind| wanted.map_or(kind.on_device(), |wanted| wanted == kind);
+    let totals = py.detach(|| recording.ledger.totals(|kind, at| at == device && of_kind(kind)));
+    let Totals { allocated_bytes, alloc_count, freed_bytes, free_count, failed_count } = totals;
+    Ok([allocated_bytes, alloc_count, freed_bytes, free_count, failed_count])
 }
 
 /// Starts the peaks of a device anew, of all kinds.
@@ -63,7 +63,7 @@ fn row_reading(device: &str, kind: &str) -> PyResult<[u64; 11]> {
 fn row_reset_peak(device: &str) -> PyResult<()> {
     let recording = newest()?;
     if let Some(device) = dpmem_hook::devices().named(device) {
-        recording.ledger.total(device).reset_peak();
+        recording.ledger.on_device(device).reset_peak();
         Kind::ALL.iter().for_each(|&kind| recording.ledger.row(device, kind).reset_peak());
     }
     Ok(())
@@ -143,7 +143,7 @@ struct OpenRegion {
     region: Option<Region>,
     allocated_bytes: u64,
     alloc_count: u64,
-    first_sequence: u64,
+    begun: u64,
     sites: HashMap<SiteId, (u64, u64)>,
 }
 
@@ -161,15 +161,8 @@ impl OpenRegion {
             let (allocated_bytes, alloc_count) = totals(&recording);
             let snapshot = ledger.snapshot(dpmem_hook::ticks());
             let sites = snapshot.sites.iter().map(|s| (s.id, (s.alloc_count, s.allocated_bytes))).collect();
-            let first_sequence = ledger.next_sequence();
-            OpenRegion {
-                region,
-                allocated_bytes,
-                alloc_count,
-                first_sequence,
-                sites,
-                recording: recording.clone(),
-            }
+            let begun = dpmem_hook::ticks();
+            OpenRegion { region, allocated_bytes, alloc_count, begun, sites, recording: recording.clone() }
         }))
     }
 
@@ -182,7 +175,7 @@ impl OpenRegion {
             let (allocated, count) = totals(&self.recording);
             let snapshot = ledger.snapshot(dpmem_hook::ticks());
             let mut left: HashMap<SiteId, (u64, u64)> = HashMap::new();
-            for block in snapshot.live.iter().filter(|block| block.sequence >= self.first_sequence) {
+            for block in snapshot.live.iter().filter(|block| block.since >= self.begun) {
                 let entry = left.entry(block.site).or_default();
                 *entry = (entry.0 + 1, entry.1 + block.bytes);
             }
@@ -215,7 +208,6 @@ impl OpenRegion {
 
 /// Bytes and number of all allocations over all devices and kinds.
 fn totals(recording: &Recording) -> (u64, u64) {
-    let readings = (0..dpmem_core::MAX_DEVICES)
-        .flat_map(|device| Kind::ALL.map(|kind| recording.ledger.row(DeviceId::new(device), kind).reading()));
-    readings.fold((0, 0), |sum, row| (sum.0 + row.allocated_bytes, sum.1 + row.alloc_count))
+    let totals = recording.ledger.totals(|_, _| true);
+    (totals.allocated_bytes, totals.alloc_count)
 }

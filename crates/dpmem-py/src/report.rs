@@ -213,15 +213,15 @@ fn usm(row: &dpmem_core::RowSnapshot) -> report::Usm {
     report::Usm {
         device: device_name(row.device),
         kind: kind(row.kind),
-        current_bytes: row.reading.current_bytes,
-        peak_bytes: row.reading.peak_bytes,
-        allocated_bytes: row.reading.allocated_bytes,
-        freed_bytes: row.reading.freed_bytes,
-        current_count: row.reading.current_count,
-        peak_count: row.reading.peak_count,
-        alloc_count: row.reading.alloc_count,
-        free_count: row.reading.free_count,
-        failed_count: row.reading.failed_count,
+        current_bytes: row.in_use.current.bytes,
+        peak_bytes: row.in_use.peak.bytes,
+        allocated_bytes: row.totals.allocated_bytes,
+        freed_bytes: row.totals.freed_bytes,
+        current_count: row.in_use.current.count,
+        peak_count: row.in_use.peak.count,
+        alloc_count: row.totals.alloc_count,
+        free_count: row.totals.free_count,
+        failed_count: row.totals.failed_count,
     }
 }
 

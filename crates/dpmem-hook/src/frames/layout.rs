@@ -88,10 +88,14 @@ impl Layout {
         // A frame that has not begun stands before its first instruction; it counts as being at it.
         let instruction = if instruction > POSITION_MAX { 0 } else { instruction as u32 };
         // SAFETY: `code` is a code object.
-        let (file, name, first_line) = unsafe {
-            (word(code + self.code_file), word(code + self.code_name), half(code + self.code_first_line))
-        };
-        Some(RawFrame { code, file, name, instruction, first_line })
+        let (name, first_line) = unsafe { (word(code + self.code_name), half(code + self.code_first_line)) };
+        Some(RawFrame { code, name, instruction, first_line })
+    }
+
+    /// The file of a code object.
+    pub(super) unsafe fn file(&self, code: usize) -> String {
+        // SAFETY: see above.
+        unsafe { self.text(word(code + self.code_file)) }
     }
 
     /// The text of a `str`.

@@ -8,7 +8,7 @@ STAMPS := target/stamps
 PIP := pip install --quiet --disable-pip-version-check
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed) pyproject.toml
+PYTHON_SOURCES := $(shell find python packaging -name '*.py' -o -name '*.pyi' -o -name py.typed -o -path packaging/scripts/dpmem) pyproject.toml
 
 .PHONY: all setup setup-019 wheel demo test check bench soak fuzz clean
 all: setup

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         memory_snapshot,
         memory_stats,
         memory_summary,
+        recording_gap,
         reset_accumulated_memory_stats,
         reset_peak_memory_stats,
     )
@@ -32,6 +33,7 @@ __all__ = [
     "memory_snapshot",
     "memory_stats",
     "memory_summary",
+    "recording_gap",
     "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
     "start",

@@ -139,7 +139,18 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
             lines.append(f"{label + ', ' + kind:<18}" + "".join(f"{cell:>12}" for cell in cells))
     lines.append(rule)
     lines.append(f"allocations refused: {_native.human_count(stats['num_ooms'])}")
+    gap = recording_gap()
+    lines.append("recording: complete" if gap is None else f"recording: INCOMPLETE, {gap}")
     return "\n".join(lines)
+
+
+def recording_gap() -> str | None:
+    """Say why something may be missing from what has been recorded; None if nothing is.
+
+    A recording that `start` began after the program had used SYCL is never complete. Raises RuntimeError if nothing
+    has been recorded in this process.
+    """
+    return _native.recording_gap()
 
 
 def _row(name: str, kind: str) -> dict[str, int]:
@@ -156,6 +167,8 @@ def _filter(device: Any) -> str:
     used = _native.hook_runtime_is_up()
     if used:
         _runtime.name_devices()
+        if _native.device_unnamed():
+            raise RuntimeError("it is not known which device is which: ask memory_snapshot() for the blocks of all")
     if device is None:
         default = _runtime.default_device() if used else None
         return _runtime.root_filter(default) if default is not None else ""

@@ -69,7 +69,7 @@ def begin(answer: dict[str, Any]) -> Run | int:
     run = Run(options, program)
     note = _icd.use_pip_runtime()
     if note is not None:
-        run.notes.append(note)
+        run.said.append(note)
         _say(note)
     _spawn.watch(stack_depth=options.stack_depth, json=None if options.json == "-" else options.json)
     run.arm()
@@ -82,6 +82,8 @@ class Run:
     def __init__(self, options: Options, program: _program.Program) -> None:
         self.options = options
         self.program = program
+        #: Facts for the report: those that stderr has been told already, and others.
+        self.said: list[str] = []
         self.notes: list[str] = []
         self._pid = os.getpid()
         self._exit_code = 0
@@ -136,6 +138,7 @@ class Run:
                 exit_code=exit_code,
                 started=_utc(self._started),
                 duration_s=time.monotonic() - self._started_ticks,
+                said=self.said,
                 notes=self.notes,
             )
             if self.options.json == "-":

@@ -69,7 +69,13 @@ def _probe(queue: Any) -> list[int]:
 
 
 def finish(
-    *, command: list[str], exit_code: int, started: datetime.datetime, duration_s: float, notes: list[str]
+    *,
+    command: list[str],
+    exit_code: int,
+    started: datetime.datetime,
+    duration_s: float,
+    said: list[str],
+    notes: list[str],
 ) -> Finished:
     """Take the report: wait for queued work, find out what Python still holds, read the ledger, stop recording."""
     used = _native.hook_status()["phase"] == "installed"
@@ -84,6 +90,7 @@ def finish(
             "exit_code": exit_code,
             "started": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "duration_s": duration_s,
+            "said": said,
             "notes": notes,
             "devices": _runtime.device_facts() if used else [],
             "referenced": _runtime.referenced_addresses() if used else [],
@@ -128,5 +135,8 @@ def _calibrate() -> str | None:
 def _library_folders() -> list[str]:
     """Folders whose files are no user code."""
     folders = {os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.__file__)}
+    # The console script, whose frame lies under the program's.
+    folders.add(os.path.join(os.path.dirname(sys.executable), "dpmem"))
+    folders.update(word for word in sys.orig_argv[1:2] if os.path.basename(word) == "dpmem")
     folders.update(path for path in sys.path if path.endswith(("lib-dynload", "site-packages", "dist-packages")))
     return sorted(folders | {os.path.realpath(folder) for folder in folders})

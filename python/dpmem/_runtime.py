@@ -56,10 +56,15 @@ def name_devices() -> None:
     """Tell the hook the names of the devices it has seen."""
     if not _native.device_unnamed():
         return
-    for device in devices():
+    known = devices()
+    for device in known:
         handle = _handle(device)
         if handle:
             _native.device_name(handle, root_filter(device))
+    if len(known) == 1:
+        # Where the hook doesn't hear which device is asked about, there is still no doubt if there is just one.
+        for handle in _native.device_unnamed():
+            _native.device_name(handle, root_filter(known[0]))
 
 
 def _handle(device: Any) -> int:

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from programs import allocations, run, run_plainly
@@ -24,10 +25,13 @@ def test_by_symbols(tmp_path):
 
 
 def test_by_watching(tmp_path):
-    ran = run(tmp_path, "import dpmem._native as n; n.hook_inject('no-symbols')\n" + textwrap_dedent(TEN))
+    ran = run(tmp_path, "import dpmem._native as n; n.hook_inject('no-symbols')\n" + dedent(TEN))
     assert (ran.exit_code, ran.stdout) == (0, "10 b'xxx'\n")
-    assert ran.report["recording"]["complete"], ran.report["recording"]
+    assert not ran.report["recording"]["complete"]
+    assert "copies through buffers" in ran.report["recording"]["reason"]
     assert "watching" in ran.report["recording"]["mechanism"]
+    named = {row["device"] for row in ran.report["usm"] if row["kind"] != "host"}
+    assert named == {"opencl:cpu:0"}, "there is just one it can be; whose the host's is, can't be asked this way"
     assert [allocations(ran.report, kind) for kind in ("device", "host", "shared")] == [10, 1, 1]
     assert {t["direction"]: t["bytes"] for t in ran.report["transfers"]} == {
         "host_to_device": 1000,
@@ -36,14 +40,15 @@ def test_by_watching(tmp_path):
 
 
 def test_no_way_in(tmp_path):
-    source = "import dpmem._native as n; n.hook_inject('no-way-in')\n" + textwrap_dedent(TEN)
+    source = "import dpmem._native as n; n.hook_inject('no-way-in')\n" + dedent(TEN)
     for options in ((), ("--no-summary",)):
         ran = run(tmp_path, source, *options)
         assert (ran.exit_code, ran.stdout) == (0, "10 b'xxx'\n")
         recording = ran.report["recording"]
         assert not recording["complete"]
         assert "slot of `urUSMHostAlloc`" in recording["reason"]
-        assert ran.stderr.count("slot of `urUSMHostAlloc`") == 1, "stderr says so once"
+        unwrapped = " ".join(ran.stderr.split())
+        assert unwrapped.count("slot of `urUSMHostAlloc`") == 1, "stderr says so once"
         assert ran.report["usm"] == []
 
 
@@ -89,7 +94,8 @@ def test_nothing_is_brought_up_for_a_program_without_sycl(tmp_path):
     ran = run(tmp_path, "import sys; print('dpctl' in sys.modules, 'numpy' in sys.modules)")
     assert ran.stdout == "False False\n"
     assert ran.report["recording"]["complete"]
-    assert ran.report["recording"]["mechanism"] == "no USM call was made"
+    assert ran.report["recording"]["mechanism"] is None
+    assert "no USM allocation was made" in ran.stderr
 
 
 def test_a_program_that_imports_and_uses_nothing(tmp_path):
@@ -116,12 +122,6 @@ def test_start_and_stop_leave_the_table_as_it_was(tmp_path):
     """
     ran = run_plainly(tmp_path, source)
     assert ran.stdout == "idle\n", ran.stderr
-
-
-def textwrap_dedent(text):
-    import textwrap
-
-    return textwrap.dedent(text)
 
 
 def test_a_stripped_runtime(tmp_path):

@@ -1,8 +1,8 @@
 //! The ledger: what every event does to the counters, in the order that keeps them true.
 //!
 //! Safe to call from any number of threads. An allocation is entered after the runtime made it and before its pointer
-//! is handed on, a free before it is forwarded; so an address is in the map for no longer than the block exists, and
-//! two entries never share an address.
+//! is handed on, a free before it is forwarded; so an address is in the map for no longer than the block exists. A
+//! block whose free nobody saw is taken out when its address is handed out for another of about its size.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -4,7 +4,7 @@
 //! opaque [`RawFrame`]s together with a function that resolves a frame the first time it is seen.
 //!
 //! Limits, stated first: at most [`MAX_DEVICES`] devices and [`MAX_SITES`] sites are told apart; what comes beyond is
-//! counted in full but shares one site (`other stacks`). Memory grows with sites and live blocks, never with events.
+//! counted in full but shares one site for each device and kind (`other stacks`). Memory grows with sites and live blocks, never with events.
 //!
 //! The walk of one allocation: [`Ledger::site`] interns its stack, [`Ledger::allocated`] adds it to its row, to the
 //! [`PeakClock`], to its site and to the [`BlockMap`]; [`Ledger::freeing`] takes it out again.

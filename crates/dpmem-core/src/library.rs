@@ -7,7 +7,7 @@ pub struct LibraryPaths {
 }
 
 impl LibraryPaths {
-    /// Files below these folders are libraries; so is everything below a `site-packages` or `dist-packages` folder
+    /// Files below these folders, and these files, are libraries; so is everything below a `site-packages` or `dist-packages` folder
     /// and whatever the interpreter has frozen in.
     pub fn new(folders: impl IntoIterator<Item = String>) -> Self {
         let slash = |mut folder: String| {
@@ -24,9 +24,14 @@ impl LibraryPaths {
         file.starts_with("<frozen ")
             || file.contains("/site-packages/")
             || file.contains("/dist-packages/")
-            || self.folders.iter().any(|folder| file.starts_with(folder.as_str()))
+            || self.folders.iter().any(|folder| file.starts_with(folder.as_str()) || is_itself(folder, file))
             || is_compiled_source(file)
     }
+}
+
+/// Whether a "folder" is in truth this file.
+fn is_itself(folder: &str, file: &str) -> bool {
+    folder.strip_suffix('/') == Some(file)
 }
 
 /// Cython modules name their source by a path of the machine that built them.
@@ -40,11 +45,12 @@ mod tests {
 
     #[test]
     fn libraries_are_told_from_user_code() {
-        let paths = LibraryPaths::new(["/usr/lib/python3.11".to_string(), String::new(), "/".to_string()]);
+        let paths = LibraryPaths::new(["/usr/lib/python3.11", "", "/", "/v/bin/dpmem"].map(String::from));
         for file in [
             "/usr/lib/python3.11/runpy.py",
             "/v/lib/python3.11/site-packages/dpnp/dpnp_array.py",
             "<frozen runpy>",
+            "/v/bin/dpmem",
             "dpctl/memory/_memory.pyx",
         ] {
             assert!(paths.contains(file), "{file}");

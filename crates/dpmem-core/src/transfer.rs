@@ -1,6 +1,7 @@
 //! Copies between host and device, by direction and stack.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,10 +39,12 @@ impl Transfer {
     }
 }
 
-/// All of them; the first three are the overflow of each direction.
+const SHARDS: usize = 16;
+
+/// All of them; the last three are the overflow of each direction.
 pub(crate) struct TransferTable {
     transfers: AppendTable<Transfer>,
-    by_key: Mutex<HashMap<(Direction, StackId), TransferId, FxBuildHasher>>,
+    by_key: [Mutex<HashMap<(Direction, StackId), TransferId, FxBuildHasher>>; SHARDS],
     overflow: [Transfer; 3],
 }
 
@@ -50,7 +53,7 @@ impl TransferTable {
         let rest = |direction| Transfer::new(direction, StackId::origin(Origin::OtherStacks));
         TransferTable {
             transfers: AppendTable::new(capacity),
-            by_key: Mutex::new(FxHashMap::default()),
+            by_key: std::array::from_fn(|_| Mutex::new(FxHashMap::default())),
             overflow: [
                 rest(Direction::HostToDevice),
                 rest(Direction::DeviceToHost),
@@ -60,7 +63,8 @@ impl TransferTable {
     }
 
     pub(crate) fn intern(&self, direction: Direction, stack: StackId) -> TransferId {
-        let mut known = lock_std(&self.by_key);
+        let shard = FxBuildHasher.hash_one((direction, stack)) >> 32;
+        let mut known = lock_std(&self.by_key[shard as usize % SHARDS]);
         if let Some(&id) = known.get(&(direction, stack)) {
             return id;
         }

@@ -101,9 +101,14 @@ impl DeviceTable {
         self.lock().names.get(device.index()).cloned().flatten()
     }
 
-    /// Whether a device has been seen that has no name yet.
-    pub fn has_unnamed(&self) -> bool {
-        self.lock().names.iter().skip(1).any(Option::is_none)
+    /// A handle of each device that has no name yet.
+    pub fn unnamed(&self) -> Vec<usize> {
+        let names = self.lock();
+        let unnamed = |&(_, number): &(usize, usize)| names.names.get(number).is_some_and(Option::is_none);
+        let number = |n: &AtomicU8| usize::from(n.load(Ordering::Acquire));
+        let handles = self.handles.iter().zip(&self.numbers).take(names.handles);
+        let all = handles.map(|(handle, n)| (handle.load(Ordering::Acquire), number(n)));
+        all.filter(|&(_, number)| number > 0).filter(unnamed).map(|(handle, _)| handle).collect()
     }
 
     /// The device of that name.
@@ -282,6 +287,7 @@ mod tests {
         assert_eq!(table.number(0x1000 as Handle), first);
         assert_eq!(table.named("opencl:cpu:0"), Some(first));
         assert_eq!(table.name_of(second), None);
+        assert!(table.unnamed().contains(&0x2000) && !table.unnamed().contains(&0x1000));
         assert_eq!(table.number(std::ptr::null_mut()), DeviceId::NONE);
         assert_eq!(table.name_of(DeviceId::NONE), None);
     }

@@ -99,12 +99,16 @@ functions! {
         (Handle, Handle, Handle, Rect, Rect, Rect, usize, usize, usize, usize, u32, WaitList, *mut Handle);
     ContextCreate context_create "urContextCreate" hooked
         (u32, *const Handle, Pointer, *mut Handle);
+    ContextAdopt context_adopt "urContextCreateWithNativeHandle" hooked
+        (Handle, Handle, u32, *const Handle, Pointer, *mut Handle);
     ContextRelease context_release "urContextRelease" hooked
         (Handle);
     ContextInfo context_info "urContextGetInfo" called
         (Handle, u32, usize, Pointer, *mut usize);
     QueueCreate queue_create "urQueueCreate" hooked
         (Handle, Handle, Pointer, *mut Handle);
+    QueueAdopt queue_adopt "urQueueCreateWithNativeHandle" hooked
+        (Handle, Handle, Handle, Pointer, *mut Handle);
     QueueRelease queue_release "urQueueRelease" hooked
         (Handle);
     QueueInfo queue_info "urQueueGetInfo" called

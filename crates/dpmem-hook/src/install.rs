@@ -45,6 +45,8 @@ pub struct Status {
     pub phase: Phase,
     /// How it sees calls, if it does.
     pub mechanism: Option<String>,
+    /// What is not seen that way.
+    pub gap: Option<&'static str>,
     /// Why no way in worked.
     pub reason: Option<Error>,
     /// Whether the shims have been seen to work.
@@ -63,6 +65,7 @@ struct State {
     phase: Phase,
     route: usize,
     mechanism: Option<String>,
+    gap: Option<&'static str>,
     reason: Option<Error>,
     unseen: usize,
     swapped: Vec<Swapped>,
@@ -78,6 +81,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     phase: Phase::Idle,
     route: 0,
     mechanism: None,
+    gap: None,
     reason: None,
     unseen: 0,
     swapped: Vec::new(),
@@ -167,33 +171,23 @@ pub fn stop() {
 /// What there is to say.
 pub fn status() -> Status {
     let (faults, fault) = fault::faults();
-    let recording = recorder::is_on();
-    let proved = PROVED.load(Ordering::Acquire);
-    if fork::is_child() {
-        let reason = Some(Error::Forked);
-        return Status {
-            phase: Phase::Idle,
-            mechanism: None,
-            reason,
-            proved,
-            unseen: 0,
-            faults,
-            fault,
-            recording,
-        };
-    }
-    let State { phase, mechanism, reason, unseen, .. } = &*lock();
-    let (phase, unseen) = (*phase, *unseen);
-    Status {
-        phase,
-        mechanism: mechanism.clone(),
-        reason: reason.clone(),
-        proved,
-        unseen,
+    let mut status = Status {
+        phase: Phase::Idle,
+        mechanism: None,
+        gap: None,
+        reason: Some(Error::Forked),
+        proved: PROVED.load(Ordering::Acquire),
+        unseen: 0,
         faults,
         fault,
-        recording,
+        recording: recorder::is_on(),
+    };
+    if !fork::is_child() {
+        let State { phase, mechanism, gap, reason, unseen, .. } = &*lock();
+        (status.phase, status.gap, status.unseen) = (*phase, *gap, *unseen);
+        (status.mechanism, status.reason) = (mechanism.clone(), reason.clone());
     }
+    status
 }
 
 /// A trigger fired: the program is about to allocate USM.
@@ -244,7 +238,7 @@ fn begin_anew() -> Result<(), Error> {
     PROVED.store(false, Ordering::Release);
     let mut state = lock();
     (state.route, state.unseen) = (0, 0);
-    (state.mechanism, state.reason) = (None, None);
+    (state.mechanism, state.gap, state.reason) = (None, None, None);
     Ok(())
 }
 
@@ -295,6 +289,7 @@ fn swap(state: &mut State, located: Located) -> Result<(), Error> {
         }
     }
     state.mechanism = Some(located.mechanism);
+    state.gap = located.gap;
     state.phase = Phase::Installed;
     reference::began();
     Ok(())

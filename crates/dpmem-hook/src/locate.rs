@@ -23,6 +23,9 @@ use crate::stubs;
 
 /// Fewer pointers than this are no dispatch table.
 const TABLE_MIN: usize = 100;
+/// What the watching route leaves out.
+const UNWATCHED: &str = "the runtime has no symbols, so copies through buffers and 2D copies, and pitched and \
+                         queue-ordered allocations, are not seen";
 /// How many bytes of an object are searched for a table.
 const WINDOW: usize = 8192;
 
@@ -59,6 +62,8 @@ pub(crate) struct Located {
     pub(crate) slots: Vec<Slot>,
     /// In words, for the report.
     pub(crate) mechanism: String,
+    /// What is not seen this way.
+    pub(crate) gap: Option<&'static str>,
 }
 
 /// Whether the runtime has filled its dispatch table, that is: whether SYCL is up.
@@ -91,11 +96,12 @@ pub(crate) fn locate(route: Route) -> Result<Located, Error> {
     if let Some(missing) = Function::ESSENTIAL.into_iter().find(|&f| !found.iter().any(|s| s.function == f)) {
         return Err(Error::NoSlot { module, function: missing.name() });
     }
-    let way = match route {
-        Route::Symbols => "found by symbols",
-        Route::Watching => "found by watching calls; copies through buffers are not seen",
+    let (way, gap) = match route {
+        Route::Symbols => ("found by symbols", None),
+        Route::Watching => ("found by watching calls", Some(UNWATCHED)),
     };
-    Ok(Located { slots: found, mechanism: format!("Unified Runtime dispatch table of {module} ({way})") })
+    let mechanism = format!("Unified Runtime dispatch table of {module} ({way})");
+    Ok(Located { slots: found, mechanism, gap })
 }
 
 /// The libraries that can hold the table: the loader where there is one, then SYCL itself.

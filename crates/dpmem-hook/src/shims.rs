@@ -364,6 +364,20 @@ pub(crate) unsafe extern "C" fn context_create(
     })
 }
 
+pub(crate) unsafe extern "C" fn context_adopt(
+    native: Handle,
+    adapter: Handle,
+    count: u32,
+    list: *const Handle,
+    properties: Pointer,
+    out: *mut Handle,
+) -> UrResult {
+    accepted(forward!(context_adopt(native, adapter, count, list, properties, out)), |_| {
+        // SAFETY: the call succeeded, so its result has been written.
+        devices::forget(unsafe { *out } as usize);
+    })
+}
+
 pub(crate) unsafe extern "C" fn context_release(context: Handle) -> UrResult {
     before(|| devices::forget(context as usize), forward!(context_release(context)))
 }
@@ -378,6 +392,19 @@ pub(crate) unsafe extern "C" fn queue_create(
         // SAFETY: the call succeeded, so its result has been written.
         let queue = unsafe { *out };
         devices::created(queue as usize, &[device]);
+    })
+}
+
+pub(crate) unsafe extern "C" fn queue_adopt(
+    native: Handle,
+    context: Handle,
+    device: Handle,
+    properties: Pointer,
+    out: *mut Handle,
+) -> UrResult {
+    accepted(forward!(queue_adopt(native, context, device, properties, out)), |_| {
+        // SAFETY: the call succeeded, so its result has been written.
+        devices::forget(unsafe { *out } as usize);
     })
 }
 

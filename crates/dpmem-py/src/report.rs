@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use dpmem_core::{Direction, Frame, Kind, SiteId, Snapshot};
-use dpmem_hook::{Phase, Recording, Status};
+use dpmem_hook::{Recording, Status};
 use dpmem_report as report;
 use pyo3::prelude::*;
 
@@ -13,6 +13,7 @@ use crate::accounting::newest;
 /// Registers this module's classes and functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Finished>()?;
+    module.add_function(wrap_pyfunction!(recording_gap, module)?)?;
     module.add_function(wrap_pyfunction!(report_build, module)?)
 }
 
@@ -20,6 +21,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(module = "dpmem._native", frozen)]
 struct Finished {
     report: report::Report,
+    /// How many of the report's notes have been said already.
+    said: usize,
     /// The report as one line of JSON.
     #[pyo3(get)]
     json: String,
@@ -30,11 +33,10 @@ impl Finished {
     /// The report as a screen of text, `width` columns wide.
     fn render(&self, py: Python<'_>, width: usize, colour: bool) -> String {
         py.detach(|| {
+            let mut report = self.report.clone();
+            report.recording.notes.drain(..self.said);
             let cwd = std::env::current_dir().ok();
-            report::render(
-                &self.report,
-                &report::Screen { width, colour, cwd, sources: &report::FileSources },
-            )
+            report::render(&report, &report::Screen { width, colour, cwd, sources: &report::FileSources })
         })
     }
 
@@ -75,6 +77,8 @@ struct RunFacts {
     exit_code: i32,
     started: String,
     duration_s: f64,
+    /// Facts that the user should know; the first have been said on stderr when they arose.
+    said: Vec<String>,
     notes: Vec<String>,
     devices: Vec<DeviceFacts>,
     /// Addresses that Python objects hold.
@@ -104,7 +108,7 @@ fn report_build(py: Python<'_>, facts: RunFacts) -> PyResult<Finished> {
             json.pop();
             json += &format!(",\"reference\":{{\"events\":[{}]}}}}", listed(&events));
         }
-        Finished { report: built, json }
+        Finished { report: built, said: facts.said.len(), json }
     }))
 }
 
@@ -145,8 +149,29 @@ fn completeness(
     snapshot: &Snapshot,
     status: &Status,
 ) -> report::Recording {
+    let reason = why_incomplete(recording, snapshot, status);
+    let mut notes = [facts.said.clone(), facts.notes.clone()].concat();
+    if let Some(no_stacks) = &facts.no_stacks {
+        notes.push(format!("no Python lines: {no_stacks}"));
+    }
+    if !facts.drained {
+        notes.push("queued work did not end in time; what it pins is shown as in flight".to_string());
+    }
+    report::Recording {
+        complete: reason.is_none(),
+        reason,
+        mechanism: status.mechanism.clone(),
+        events: snapshot.events,
+        unattributed_events: snapshot.unattributed_events,
+        notes,
+        unknown_frees: snapshot.unknown_frees,
+        failed_events: status.faults,
+    }
+}
+
+/// Why something may be missing from a recording, if it may.
+fn why_incomplete(recording: &Recording, snapshot: &Snapshot, status: &Status) -> Option<String> {
     let mut reasons = Vec::new();
-    let mut notes = facts.notes.clone();
     if let Some(reason) = &status.reason {
         reasons.push(reason.to_string());
     }
@@ -158,6 +183,7 @@ fn completeness(
     if status.unseen > 0 && status.reason.is_none() {
         reasons.push(format!("the first {} allocations went unseen", status.unseen));
     }
+    reasons.extend(status.gap.map(str::to_string));
     if recording.late {
         reasons.push("recording started after the program had begun to use SYCL".to_string());
     }
@@ -170,26 +196,17 @@ fn completeness(
     if snapshot.peak.sites.is_none() {
         reasons.push("other threads kept allocating while the report was taken".to_string());
     }
-    if let Some(no_stacks) = &facts.no_stacks {
-        notes.push(format!("no Python lines: {no_stacks}"));
-    }
-    if !facts.drained {
-        notes.push("queued work did not end in time; what it pins is shown as in flight".to_string());
-    }
-    let mechanism = status.mechanism.clone().or_else(|| match status.phase {
-        Phase::Armed => Some("no USM call was made".to_string()),
-        _ => None,
-    });
-    report::Recording {
-        complete: reasons.is_empty(),
-        reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
-        mechanism,
-        events: snapshot.events,
-        unattributed_events: snapshot.unattributed_events,
-        notes,
-        unknown_frees: snapshot.unknown_frees,
-        failed_events: status.faults,
-    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// Why something may be missing from the newest recording; None if nothing is.
+#[pyfunction]
+fn recording_gap(py: Python<'_>) -> PyResult<Option<String>> {
+    let recording = newest()?;
+    Ok(py.detach(|| {
+        let snapshot = recording.ledger.snapshot(dpmem_hook::ticks());
+        why_incomplete(&recording, &snapshot, &dpmem_hook::status())
+    }))
 }
 
 fn device(facts: &DeviceFacts) -> report::Device {
@@ -204,7 +221,7 @@ fn device(facts: &DeviceFacts) -> report::Device {
         capacity_bytes: facts.capacity_bytes,
         max_alloc_bytes: facts.max_alloc_bytes,
         free_bytes: None,
-        free_source: None,
+        free_source: Some("not read by this version of dpmem".to_string()),
         free_trust: report::FreeTrust::Unknown,
     }
 }

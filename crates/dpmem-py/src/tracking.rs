@@ -64,6 +64,7 @@ fn hook_status(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let answer = PyDict::new(py);
     answer.set_item("phase", phase)?;
     answer.set_item("mechanism", status.mechanism)?;
+    answer.set_item("gap", status.gap)?;
     answer.set_item("reason", status.reason.map(|reason| reason.to_string()))?;
     answer.set_item("proved", status.proved)?;
     answer.set_item("unseen", status.unseen)?;
@@ -115,10 +116,10 @@ fn device_name(handle: usize, name: &str) {
     dpmem_hook::devices().name(handle, name);
 }
 
-/// Whether there are devices without a name.
+/// A handle of each device without a name.
 #[pyfunction]
-fn device_unnamed() -> bool {
-    dpmem_hook::devices().has_unnamed()
+fn device_unnamed() -> Vec<usize> {
+    dpmem_hook::devices().unnamed()
 }
 
 /// For tests: keeps a naive list of all events from now on.

@@ -12,7 +12,7 @@ use crate::history::History;
 use crate::kind::{DeviceId, Direction, Kind, MAX_DEVICES};
 use crate::peak::{PeakClock, Tick};
 use crate::region::RegionTable;
-use crate::rows::Row;
+use crate::rows::DeviceRows;
 use crate::site::{SiteCache, SiteId, SiteKey, SiteTable, origin_of, site_hash};
 use crate::snapshot::{
     LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot,
@@ -20,7 +20,6 @@ use crate::snapshot::{
 use crate::stack::{Frame, Origin, RawFrame, StackTable};
 use crate::transfer::{TransferId, TransferTable};
 
-const KINDS: usize = Kind::ALL.len();
 /// How often a snapshot looks again when other threads set new peaks meanwhile.
 const SNAPSHOT_TRIES: usize = 100;
 static LEDGERS: AtomicU64 = AtomicU64::new(0);
@@ -48,9 +47,7 @@ pub struct Allocation {
 pub struct Ledger {
     id: u64,
     origin_ticks: u64,
-    rows: Box<[[Row; KINDS]]>,
-    /// Device and shared memory together, per device: what a device's accounting functions answer.
-    on_device: Box<[Row]>,
+    rows: Box<[DeviceRows]>,
     clock: PeakClock,
     peak_ticks: AtomicU64,
     stacks: StackTable,
@@ -78,8 +75,7 @@ impl Ledger {
         Ledger {
             id: LEDGERS.fetch_add(1, Relaxed) + 1,
             origin_ticks,
-            rows: (0..MAX_DEVICES).map(|_| Default::default()).collect(),
-            on_device: (0..MAX_DEVICES).map(|_| Row::default()).collect(),
+            rows: (0..MAX_DEVICES).map(|_| DeviceRows::default()).collect(),
             clock: PeakClock::default(),
             peak_ticks: AtomicU64::new(0),
             stacks: StackTable::new(sites),
@@ -215,14 +211,9 @@ impl Ledger {
         self.clock.read().current
     }
 
-    /// What is in use on one device, of one kind.
-    pub fn row(&self, device: DeviceId, kind: Kind) -> &Row {
-        &self.rows[device.index()][kind as usize]
-    }
-
-    /// What is in use on one device, of device and shared memory together.
-    pub fn on_device(&self, device: DeviceId) -> &Row {
-        &self.on_device[device.index()]
+    /// What is in use on one device.
+    pub fn rows(&self, device: DeviceId) -> &DeviceRows {
+        &self.rows[device.index()]
     }
 
     /// What has been done at sites that `wanted` accepts.
@@ -276,10 +267,7 @@ impl Ledger {
     /// What every block does that comes into use.
     fn take_in(&self, allocation: &Allocation) -> Tick {
         let Allocation { bytes, kind, device, now, .. } = *allocation;
-        self.row(device, kind).add(bytes);
-        if kind.on_device() {
-            self.on_device(device).add(bytes);
-        }
+        self.rows(device).add(kind, bytes);
         let tick = self.clock.add(bytes);
         if tick.set_peak {
             self.peak_ticks.fetch_max(now, Relaxed);
@@ -299,10 +287,7 @@ impl Ledger {
     }
 
     fn take_out(&self, block: &Block) -> Tick {
-        self.row(block.device, block.kind).sub(block.bytes);
-        if block.kind.on_device() {
-            self.on_device(block.device).sub(block.bytes);
-        }
+        self.rows(block.device).sub(block.kind, block.bytes);
         let tick = self.clock.sub(block.bytes);
         self.sites.get(block.site).freed(tick, block.bytes);
         tick
@@ -312,7 +297,7 @@ impl Ledger {
         let mut rows = Vec::new();
         for device in (0..MAX_DEVICES).map(DeviceId::new) {
             for kind in Kind::ALL {
-                let in_use = self.row(device, kind).reading();
+                let in_use = self.rows(device).reading(kind);
                 let totals = self.totals(|k, d| (k, d) == (kind, device));
                 if totals.failed_count + in_use.peak.count > 0 {
                     rows.push(RowSnapshot { device, kind, in_use, totals });

@@ -31,7 +31,7 @@ pub use ledger::{Allocation, Ledger};
 pub use library::LibraryPaths;
 pub use peak::{PeakClock, PeakReading, Tick};
 pub use region::{Region, RegionTable};
-pub use rows::{Amount, InUse, Row};
+pub use rows::{Amount, DeviceRows, InUse};
 pub use site::{Composition, MAX_SITES, SiteCache, SiteId, SiteKey};
 pub use snapshot::{LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot};
 pub use stack::{Frame, Origin, RawFrame, Stack, StackId};

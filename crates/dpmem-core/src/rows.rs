@@ -1,11 +1,14 @@
-//! What is in use on one device, of one kind.
+//! What is in use on one device, by kind.
 //!
-//! Bytes and blocks live in one 128-bit word that every event changes in one step. That gives the events of a row one
-//! order, and the peaks are the largest results of those steps, so they are exact however many threads allocate. Totals
-//! (allocated, freed, refused) are not kept here: they are the sums of the sites'.
+//! Bytes of device and shared memory live in one 128-bit word, and those of host memory in another; every event changes
+//! a word in one step. That gives the events of a word one order, and the peaks are the largest results of those steps,
+//! so they are exact however many threads allocate, that of device and shared memory together included. Numbers of
+//! blocks are kept in the same way. Totals (allocated, freed, refused) are not kept here: they are the sums of the
+//! sites'.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::kind::Kind;
 use crate::sync::AtomicU128;
 
 /// Bytes and blocks.
@@ -17,11 +20,45 @@ pub struct Amount {
     pub count: u64,
 }
 
-/// One device and kind.
-pub struct Row {
-    current: AtomicU128,
-    peak: Peak,
-    resettable_peak: Peak,
+/// What is in use and was at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InUse {
+    /// In use.
+    pub current: Amount,
+    /// The most bytes, and the most blocks, that were in use at a time.
+    pub peak: Amount,
+    /// The same since [`DeviceRows::reset_peaks`].
+    pub resettable_peak: Amount,
+}
+
+/// What is in use on one device.
+#[derive(Default)]
+pub struct DeviceRows {
+    /// Device and shared memory.
+    on_device: Pair,
+    /// Host memory, in the first half.
+    host: Pair,
+    /// Peaks of each kind, in the order of their numbers, and of device and shared memory together.
+    peaks: [Peaks; 4],
+}
+
+/// The place of device and shared memory together among the peaks.
+const TOGETHER: usize = Kind::ALL.len();
+
+/// Two amounts that change together: bytes and numbers of blocks of the first and the second.
+struct Pair {
+    bytes: AtomicU128,
+    counts: AtomicU64,
+}
+
+/// What one block more changes in the numbers of a [`Pair`].
+const FIRST: u64 = 1;
+const SECOND: u64 = 1 << 32;
+
+#[derive(Default)]
+struct Peaks {
+    ever: Peak,
+    resettable: Peak,
 }
 
 #[derive(Default)]
@@ -30,64 +67,120 @@ struct Peak {
     count: AtomicU64,
 }
 
-/// What a row says of what is in use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InUse {
-    /// In use.
-    pub current: Amount,
-    /// The most bytes, and the most blocks, that were in use at a time.
-    pub peak: Amount,
-    /// The same since [`Row::reset_peak`].
-    pub resettable_peak: Amount,
-}
-
-impl Default for Row {
-    fn default() -> Self {
-        Row { current: AtomicU128::new(0), peak: Peak::default(), resettable_peak: Peak::default() }
-    }
-}
-
-impl Row {
+impl DeviceRows {
     /// Takes a block in.
-    pub fn add(&self, bytes: u64) {
-        let current = self.change(|amount| Amount { bytes: amount.bytes + bytes, count: amount.count + 1 });
-        self.peak.raise(current);
-        self.resettable_peak.raise(current);
+    pub fn add(&self, kind: Kind, bytes: u64) {
+        match kind {
+            Kind::Host => self.peaks[kind as usize].raise(self.host.add(FIRST, bytes).0),
+            Kind::Device | Kind::Shared => {
+                let half = if kind == Kind::Device { FIRST } else { SECOND };
+                let (device, shared) = self.on_device.add(half, bytes);
+                self.peaks[kind as usize].raise(if kind == Kind::Device { device } else { shared });
+                self.peaks[TOGETHER].raise(together(device, shared));
+            }
+        }
     }
 
     /// Takes a block out.
-    pub fn sub(&self, bytes: u64) {
-        self.change(|amount| Amount {
-            bytes: amount.bytes.saturating_sub(bytes),
-            count: amount.count.saturating_sub(1),
-        });
+    pub fn sub(&self, kind: Kind, bytes: u64) {
+        match kind {
+            Kind::Host => self.host.sub(FIRST, bytes),
+            Kind::Device => self.on_device.sub(FIRST, bytes),
+            Kind::Shared => self.on_device.sub(SECOND, bytes),
+        }
     }
 
     /// Starts the resettable peaks anew from what is in use.
-    pub fn reset_peak(&self) {
-        let current = unpack(self.current.load(Relaxed));
-        self.resettable_peak.bytes.store(current.bytes, Relaxed);
-        self.resettable_peak.count.store(current.count, Relaxed);
+    pub fn reset_peaks(&self) {
+        for kind in Kind::ALL {
+            self.peaks[kind as usize].resettable.set(self.current(kind));
+        }
+        let (device, shared) = self.on_device.reading();
+        self.peaks[TOGETHER].resettable.set(together(device, shared));
     }
 
-    /// Reads what is in use and the peaks.
-    pub fn reading(&self) -> InUse {
-        InUse {
-            current: unpack(self.current.load(Relaxed)),
-            peak: self.peak.reading(),
-            resettable_peak: self.resettable_peak.reading(),
+    /// What is in use of one kind.
+    pub fn reading(&self, kind: Kind) -> InUse {
+        self.peaks[kind as usize].reading(self.current(kind))
+    }
+
+    /// What is in use of device and shared memory together.
+    pub fn reading_on_device(&self) -> InUse {
+        let (device, shared) = self.on_device.reading();
+        self.peaks[TOGETHER].reading(together(device, shared))
+    }
+
+    fn current(&self, kind: Kind) -> Amount {
+        match kind {
+            Kind::Device => self.on_device.reading().0,
+            Kind::Shared => self.on_device.reading().1,
+            Kind::Host => self.host.reading().0,
         }
     }
+}
 
-    fn change(&self, next: impl Fn(Amount) -> Amount) -> Amount {
-        let mut word = self.current.load(Relaxed);
+fn together(device: Amount, shared: Amount) -> Amount {
+    Amount { bytes: device.bytes + shared.bytes, count: device.count + shared.count }
+}
+
+impl Default for Pair {
+    fn default() -> Self {
+        Pair { bytes: AtomicU128::new(0), counts: AtomicU64::new(0) }
+    }
+}
+
+impl Pair {
+    fn add(&self, half: u64, bytes: u64) -> (Amount, Amount) {
+        let add = |(first, second): (u64, u64)| match half {
+            FIRST => (first.saturating_add(bytes), second),
+            _ => (first, second.saturating_add(bytes)),
+        };
+        let bytes = self.change(add);
+        amounts(bytes, self.counts.fetch_add(half, Relaxed) + half)
+    }
+
+    fn sub(&self, half: u64, bytes: u64) {
+        self.change(|(first, second)| match half {
+            FIRST => (first.saturating_sub(bytes), second),
+            _ => (first, second.saturating_sub(bytes)),
+        });
+        self.counts.fetch_sub(half, Relaxed);
+    }
+
+    fn reading(&self) -> (Amount, Amount) {
+        amounts(unpack(self.bytes.load(Relaxed)), self.counts.load(Relaxed))
+    }
+
+    fn change(&self, next: impl Fn((u64, u64)) -> (u64, u64)) -> (u64, u64) {
+        let mut word = self.bytes.load(Relaxed);
         loop {
-            let amount = next(unpack(word));
-            match self.current.compare_exchange_weak(word, pack(amount), Relaxed, Relaxed) {
-                Ok(_) => return amount,
+            let new = next(unpack(word));
+            let (first, second) = new;
+            let packed = u128::from(first) | u128::from(second) << 64;
+            match self.bytes.compare_exchange_weak(word, packed, Relaxed, Relaxed) {
+                Ok(_) => return new,
                 Err(seen) => word = seen,
             }
         }
+    }
+}
+
+fn unpack(word: u128) -> (u64, u64) {
+    (word as u64, (word >> 64) as u64)
+}
+
+fn amounts((first, second): (u64, u64), counts: u64) -> (Amount, Amount) {
+    (Amount { bytes: first, count: counts & (SECOND - 1) }, Amount { bytes: second, count: counts >> 32 })
+}
+
+impl Peaks {
+    fn raise(&self, current: Amount) {
+        self.ever.raise(current);
+        self.resettable.raise(current);
+    }
+
+    fn reading(&self, current: Amount) -> InUse {
+        InUse { current, peak: self.ever.reading(), resettable_peak: self.resettable.reading() }
     }
 }
 
@@ -101,17 +194,14 @@ impl Peak {
         }
     }
 
+    fn set(&self, current: Amount) {
+        self.bytes.store(current.bytes, Relaxed);
+        self.count.store(current.count, Relaxed);
+    }
+
     fn reading(&self) -> Amount {
         Amount { bytes: self.bytes.load(Relaxed), count: self.count.load(Relaxed) }
     }
-}
-
-fn pack(amount: Amount) -> u128 {
-    u128::from(amount.bytes) | u128::from(amount.count) << 64
-}
-
-fn unpack(word: u128) -> Amount {
-    Amount { bytes: word as u64, count: (word >> 64) as u64 }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -120,34 +210,41 @@ mod tests {
 
     #[test]
     fn a_row_keeps_what_is_in_use_and_its_peaks() {
-        let row = Row::default();
-        row.add(10);
-        row.add(5);
-        row.sub(10);
-        row.add(1);
-        let seen = row.reading();
-        assert_eq!(seen.current, Amount { bytes: 6, count: 2 });
-        assert_eq!(seen.peak, Amount { bytes: 15, count: 2 });
+        let rows = DeviceRows::default();
+        for kind in Kind::ALL {
+            rows.add(kind, 10);
+            rows.add(kind, 5);
+            rows.sub(kind, 10);
+            rows.add(kind, 1);
+            let seen = rows.reading(kind);
+            assert_eq!(seen.current, Amount { bytes: 6, count: 2 }, "{kind:?}");
+            assert_eq!(seen.peak, Amount { bytes: 15, count: 2 }, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn device_and_shared_have_a_peak_together() {
+        let rows = DeviceRows::default();
+        rows.add(Kind::Device, 10);
+        rows.add(Kind::Shared, 4);
+        rows.add(Kind::Host, 1000);
+        rows.sub(Kind::Device, 10);
+        rows.add(Kind::Shared, 7);
+        let together = rows.reading_on_device();
+        assert_eq!(together.current, Amount { bytes: 11, count: 2 });
+        assert_eq!(together.peak, Amount { bytes: 14, count: 2 });
+        assert_eq!(rows.reading(Kind::Shared).peak.bytes, 11);
     }
 
     #[test]
     fn a_reset_leaves_the_peak_of_the_run() {
-        let row = Row::default();
-        row.add(10);
-        row.sub(10);
-        row.reset_peak();
-        row.add(3);
-        assert_eq!((row.reading().peak.bytes, row.reading().resettable_peak.bytes), (10, 3));
-    }
-
-    #[test]
-    fn bytes_and_blocks_do_not_touch_each_other() {
-        let row = Row::default();
-        row.add(u64::MAX - 1);
-        row.add(1);
-        assert_eq!(row.reading().current, Amount { bytes: u64::MAX, count: 2 });
-        row.sub(u64::MAX);
-        row.sub(5);
-        assert_eq!(row.reading().current, Amount::default());
+        let rows = DeviceRows::default();
+        rows.add(Kind::Device, 10);
+        rows.sub(Kind::Device, 10);
+        rows.reset_peaks();
+        rows.add(Kind::Device, 3);
+        for seen in [rows.reading(Kind::Device), rows.reading_on_device()] {
+            assert_eq!((seen.peak.bytes, seen.resettable_peak.bytes), (10, 3));
+        }
     }
 }

@@ -41,10 +41,12 @@ impl Transfer {
 
 const SHARDS: usize = 16;
 
+type Known = HashMap<(Direction, StackId), TransferId, FxBuildHasher>;
+
 /// All of them; the last three are the overflow of each direction.
 pub(crate) struct TransferTable {
     transfers: AppendTable<Transfer>,
-    by_key: [Mutex<HashMap<(Direction, StackId), TransferId, FxBuildHasher>>; SHARDS],
+    by_key: [Mutex<Known>; SHARDS],
     overflow: [Transfer; 3],
 }
 

@@ -38,8 +38,8 @@ fn row_in_use(device: &str, kind: &str) -> PyResult<[u64; 6]> {
     let recording = newest()?;
     let Some(device) = dpmem_hook::devices().named(device) else { return Ok([0; 6]) };
     let in_use = match kind {
-        "total" => recording.ledger.on_device(device).reading(),
-        _ => recording.ledger.row(device, parse_kind(kind)?).reading(),
+        "total" => recording.ledger.rows(device).reading_on_device(),
+        _ => recording.ledger.rows(device).reading(parse_kind(kind)?),
     };
     let InUse { current, peak, resettable_peak } = in_use;
     Ok([current.bytes, current.count, resettable_peak.bytes, resettable_peak.count, peak.bytes, peak.count])
@@ -63,8 +63,7 @@ fn row_totals(py: Python<'_>, device: &str, kind: &str) -> PyResult<[u64; 5]> {
 fn row_reset_peak(device: &str) -> PyResult<()> {
     let recording = newest()?;
     if let Some(device) = dpmem_hook::devices().named(device) {
-        recording.ledger.on_device(device).reset_peak();
-        Kind::ALL.iter().for_each(|&kind| recording.ledger.row(device, kind).reset_peak());
+        recording.ledger.rows(device).reset_peaks();
     }
     Ok(())
 }

@@ -33,10 +33,11 @@ def test_more_sites_than_the_table_holds(tmp_path):
     source = """
         import dpctl.memory as m, dpctl
         q = dpctl.SyclQueue()
-        lines = "\\n".join("    m.MemoryUSMDevice(64, queue=q)" for _ in range(70_000))
+        lines = "\\n".join("    m.MemoryUSMDevice(64, queue=q)" for _ in range(100))
         space = {"m": m, "q": q}
-        exec(compile("def f():\\n" + lines, "many.py", "exec"), space)
-        space["f"]()
+        for n in range(700):
+            exec(compile(f"def f{n}():\\n" + lines, "many.py", "exec"), space)
+            space[f"f{n}"]()
         print("done")
     """
     ran = run(tmp_path, source)

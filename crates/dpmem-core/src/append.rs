@@ -44,6 +44,11 @@ impl<T> AppendTable<T> {
         Ok(index)
     }
 
+    /// Whether there is no room left.
+    pub(crate) fn is_full(&self) -> bool {
+        self.len.load(Ordering::Acquire) >= self.capacity
+    }
+
     /// The entry at `index`, if it has been added.
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
         self.chunks.get(index / CHUNK)?.get()?[index % CHUNK].get()
@@ -65,6 +70,7 @@ mod tests {
         for value in 0..CHUNK * 2 + 1 {
             assert_eq!(table.push(value), Ok(value));
         }
+        assert!(table.is_full());
         assert_eq!(table.push(7), Err(7), "a full table gives the entry back");
         assert!(table.iter().all(|(index, &value)| index == value));
         assert_eq!(table.get(CHUNK * 2 + 1), None);

@@ -17,8 +17,8 @@ use crate::lint::{self, Outcome, Task};
 use crate::output::{self, Format};
 use crate::{fixes, walk};
 
-/// Deep texts recurse deeply; the parser's own limit keeps this enough.
-const STACK_BYTES: usize = 256 << 20;
+/// Stack of a worker; deeper texts get one of their own.
+const STACK_BYTES: usize = 16 << 20;
 
 /// Find device-memory mistakes in programs that use dpnp or dpctl, before they run.
 #[derive(Debug, clap::Parser)]

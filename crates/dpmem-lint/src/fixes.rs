@@ -1,7 +1,7 @@
 //! Edits: which go together, what the text is after them, and the difference as a patch.
 
 use crate::finding::{Edit, Finding, Safety};
-use crate::parse::{Expr, TextRange};
+use crate::parse::TextRange;
 use crate::semantic::Model;
 use crate::source::Source;
 
@@ -22,14 +22,12 @@ pub(crate) fn whole_lines(source: &Source, statement: TextRange) -> Option<TextR
 /// `base`, or `base_2`, … that the module does not use.
 pub(crate) fn fresh_name(model: &Model<'_>, base: &str) -> Option<String> {
     let used = |name: &str| {
-        model.index.exprs.iter().any(|node| match node.expr {
-            Expr::Name(other) => other.id.as_str() == name,
-            _ => false,
-        }) || model.index.functions.iter().any(|function| {
-            function.bound.contains(name)
-                || function.globals.contains(name)
-                || function.nonlocals.contains(name)
-        })
+        !model.index.occurrences(name).is_empty()
+            || model.index.functions.iter().any(|function| {
+                function.bound.contains(name)
+                    || function.globals.contains(name)
+                    || function.nonlocals.contains(name)
+            })
     };
     (1..10)
         .map(|number| if number == 1 { base.to_owned() } else { format!("{base}_{number}") })

@@ -16,6 +16,9 @@ use crate::suppress::Suppressions;
 /// Files larger than this are refused, so that memory stays bounded.
 pub const FILE_LIMIT: u64 = 16 << 20;
 
+/// Stack for a text at the nesting limit.
+const DEEP_STACK_BYTES: usize = 1 << 30;
+
 /// Fixes can make room for others; more rounds than this are a fault of a rule.
 const FIX_ROUNDS: usize = 10;
 
@@ -151,7 +154,25 @@ impl std::fmt::Display for ParseFault {
     }
 }
 
+/// Texts that nest deeper than a worker's stack allows get a stack of their own.
 fn findings(source: &Source, path: &Path, task: &Task<'_>) -> Result<Vec<Finding>, ParseFault> {
+    if !parse::is_deep(source.text()) {
+        return shallow_findings(source, path, task);
+    }
+    let refused = || {
+        ParseFault(parse::ParseError { offset: 0, message: "parse: no stack for deep nesting".to_owned() })
+    };
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .stack_size(DEEP_STACK_BYTES)
+            .spawn_scoped(scope, || shallow_findings(source, path, task))
+            .map_err(|_| refused())?
+            .join()
+            .unwrap_or_else(|_| Err(refused()))
+    })
+}
+
+fn shallow_findings(source: &Source, path: &Path, task: &Task<'_>) -> Result<Vec<Finding>, ParseFault> {
     let parsed = parse::parse(source.text()).map_err(ParseFault)?;
     if !is_of_interest(source.text()) {
         return Ok(Vec::new());
@@ -315,6 +336,9 @@ fn declared(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
                 .chars()
                 .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
                 .collect();
+            if label.is_empty() {
+                continue;
+            }
             let label = label.to_ascii_lowercase().replace('_', "-");
             let label = match label.as_str() {
                 "latin-1" | "latin1" | "iso-latin-1" | "l1" => "iso-8859-1",

@@ -11,8 +11,10 @@ pub(crate) use ruff_python_ast::visitor;
 pub(crate) use ruff_python_ast::{self as ast, Expr, Stmt};
 pub(crate) use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// Nested operators, brackets and calls beyond which a text is refused; CPython stops at 200 brackets.
-const NESTING_LIMIT: usize = 4096;
+/// Nested operators and calls beyond which a text is refused.
+const NESTING_LIMIT: usize = 50_000;
+/// Nesting that an ordinary stack carries.
+const ORDINARY_NESTING: usize = 500;
 
 /// A module that parsed.
 pub(crate) struct Parsed {
@@ -38,6 +40,11 @@ impl Parsed {
     pub(crate) fn comments(&self) -> impl Iterator<Item = TextRange> + '_ {
         self.parsed.tokens().iter().filter(|token| token.kind() == TokenKind::Comment).map(Ranged::range)
     }
+}
+
+/// True if the text nests so deeply that its tree needs a large stack.
+pub(crate) fn is_deep(text: &str) -> bool {
+    nesting::too_deep(text, ORDINARY_NESTING).is_some()
 }
 
 /// Parses a module of any syntax from Python 3.8 to 3.14.

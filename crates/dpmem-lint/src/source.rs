@@ -48,7 +48,10 @@ impl Source {
     pub(crate) fn position(&self, offset: TextSize) -> Position {
         let line = self.line(offset);
         let start = self.starts[line - 1];
-        let column = self.text[start..offset.to_usize()].chars().count() + 1;
+        let before = &self.text[start..offset.to_usize()];
+        // A byte order mark takes no column.
+        let mark = usize::from(start == 0 && before.starts_with('\u{feff}'));
+        let column = before.chars().count() + 1 - mark;
         Position { line, column }
     }
 
@@ -79,7 +82,7 @@ impl Source {
     /// Leading blanks of the line at `offset`, if only blanks stand before `offset`.
     pub(crate) fn indentation(&self, offset: TextSize) -> Option<&str> {
         let start = self.line_start(self.line(offset));
-        let before = &self.text[start..offset.to_usize()];
+        let before = self.text[start..offset.to_usize()].trim_start_matches('\u{feff}');
         before.chars().all(|c| c == ' ' || c == '\t').then_some(before)
     }
 }

@@ -10,6 +10,9 @@ enum Mode {
     FString { quote: u8, triple: bool, raw: bool },
 }
 
+/// Open brackets and f-strings beyond which a text is refused; CPython stops at 200.
+const BRACKET_LIMIT: usize = 1000;
+
 /// Offset of the first place whose nesting may exceed `limit`.
 pub(super) fn too_deep(text: &str, limit: usize) -> Option<usize> {
     let bytes = text.as_bytes();
@@ -17,7 +20,7 @@ pub(super) fn too_deep(text: &str, limit: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = 0;
     while at < bytes.len() {
-        if depth > limit {
+        if depth > limit || modes.len() > BRACKET_LIMIT {
             return Some(at);
         }
         if let Some(Mode::FString { quote, triple, raw }) = modes.last() {

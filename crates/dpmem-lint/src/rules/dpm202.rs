@@ -163,18 +163,7 @@ fn is_made_here(model: &Model<'_>, name: &str, scope: crate::semantic::FunctionI
     {
         return false;
     }
-    let bindings: Vec<ExprId> = model
-        .index
-        .exprs
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| {
-            node.scope == scope
-                && matches!(node.expr, Expr::Name(other)
-                    if other.id.as_str() == name && matches!(other.ctx, crate::parse::ast::ExprContext::Store))
-        })
-        .map(|(at, _)| ExprId(at as u32))
-        .collect();
+    let bindings: Vec<ExprId> = model.stores(name, scope).collect();
     !bindings.is_empty()
         && bindings.iter().all(|store| match model.index.stmt(model.index.node(*store).stmt).stmt {
             Stmt::Assign(assign) => {
@@ -223,8 +212,16 @@ fn makes_new(model: &Model<'_>, expr: &Expr) -> bool {
 /// Something besides this view keeps the array: another name, a container, a closure, code that is not followed.
 fn is_held_elsewhere<'a>(model: &Model<'a>, name: &'a str, id: ExprId) -> bool {
     let scope = model.index.node(id).scope;
+    // `x = x[0]`: what is read later is the view.
+    let until = match model.fate(id) {
+        Fate::Named(view, _) if view == name => Some(model.range(id).start()),
+        _ => None,
+    };
     model.loads(name, scope).any(|load| {
         let node = model.index.node(load);
+        if until.is_some_and(|until| node.expr.start() > until) {
+            return false;
+        }
         if node.scope != scope {
             return true;
         }

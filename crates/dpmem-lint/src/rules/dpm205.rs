@@ -207,15 +207,15 @@ fn grown(checker: &mut Checker<'_, '_>, id: ExprId) {
         return;
     }
     let Some(range) = adds_array_to(model, id, name) else { return };
-    let mut stores = model.index.exprs.iter().enumerate().filter(|(_, node)| {
-        matches!(node.expr, Expr::Name(other)
-            if other.id.as_str() == name && matches!(other.ctx, ast::ExprContext::Store))
+    let mut stores = model.index.occurrences(name).iter().copied().filter(|id| {
+        let node = model.index.node(*id);
+        matches!(node.expr, Expr::Name(other) if matches!(other.ctx, ast::ExprContext::Store))
             && model.owner(node.scope, name) == MODULE
     });
     let made_once = match (stores.next(), stores.next()) {
-        (Some((at, store)), None) => {
-            store.scope == MODULE
-                && match model.index.stmt(model.index.node(ExprId(at as u32)).stmt).stmt {
+        (Some(store), None) => {
+            model.index.node(store).scope == MODULE
+                && match model.index.stmt(model.index.node(store).stmt).stmt {
                     Stmt::Assign(assign) => is_empty_container(model, &assign.value),
                     Stmt::AnnAssign(assign) => {
                         assign.value.as_ref().is_some_and(|value| is_empty_container(model, value))

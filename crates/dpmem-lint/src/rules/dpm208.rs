@@ -71,8 +71,16 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
     }
 }
 
+/// A NumPy array on a USM-host block of more than a few bytes.
 fn sits_on_usm(model: &Model<'_>, expr: &Expr) -> bool {
-    model.host(expr).is_some_and(|array| array.on_usm)
+    let Some(array) = model.host(expr).filter(|array| array.on_usm && array.dimensions() != Some(0)) else {
+        return false;
+    };
+    match expr {
+        // A slice holds all of its block.
+        Expr::Subscript(subscript) => sits_on_usm(model, &subscript.value),
+        _ => array.elements().is_none_or(|count| count > 4),
+    }
 }
 
 /// A container that outlives the loop gets one more in each iteration.
@@ -96,5 +104,5 @@ fn stored(model: &Model<'_>, id: ExprId, container: ExprId, innermost: Option<Lo
         .parent
         .is_some_and(|parent| model.index.node(parent).expr.is_attribute_expr());
     let known = matches!(model.value(expr), crate::semantic::Value::Container(_));
-    keeps && (known || appended) && !model.loop_effects(busy).bound.contains(name)
+    keeps && (known || appended) && !model.rebinds(name, busy)
 }

@@ -37,10 +37,7 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
         let id = ExprId(at as u32);
         let node = model.index.node(id);
         let Some(innermost) = node.innermost else { continue };
-        if !is_statement_loop(model, innermost)
-            || !allocates(model, id, innermost)
-            || in_larger(model, id, innermost)
-        {
+        if !is_statement_loop(model, innermost) || !allocates(model, id) || in_larger(model, id) {
             continue;
         }
         let Some(busy) = model.busy_loop(Some(innermost), LEAST_REPEATS) else { continue };
@@ -90,7 +87,7 @@ fn created_by<'m>(model: &'m Model<'_>, expr: &Expr) -> Option<&'m str> {
 }
 
 /// The expression makes a new device array of at least one dimension.
-fn allocates<'a>(model: &Model<'a>, id: ExprId, innermost: LoopId) -> bool {
+fn allocates<'a>(model: &Model<'a>, id: ExprId) -> bool {
     let expr = model.index.node(id).expr;
     let Some(result) = model.device(expr) else { return false };
     if result.dimensions() == Some(0) || result.elements().is_some_and(|count| count <= 1) {
@@ -111,16 +108,14 @@ fn allocates<'a>(model: &Model<'a>, id: ExprId, innermost: LoopId) -> bool {
             large(&operation.left) || large(&operation.right)
         }
         Expr::Call(call) => match model.device_function(call) {
-            Some(_) if created_by(model, expr).is_some() => {
-                call.arguments.args.iter().all(|argument| model.is_invariant(argument, innermost))
-                    || model.device(expr).is_some()
-            }
-            Some("dot") if result.dimensions().is_none() => false,
+            // A buffer with a name can be made once; an argument is another function's business.
+            Some(_) if created_by(model, expr).is_some() => matches!(model.fate(id), Fate::Named(..)),
+            Some("dot" | "take") if result.dimensions().is_none() => false,
             Some("concatenate" | "concat" | "stack") => false,
             Some(name) => {
                 accepts_out(name)
                     && keyword(call, "out").is_none()
-                    && call.arguments.args.iter().any(large)
+                    && call.arguments.args.iter().any(|argument| large(argument) || model.is_given(argument))
                     && call.arguments.args.len() <= if is_elementwise(name) { 3 } else { 2 }
             }
             None => false,
@@ -183,9 +178,9 @@ fn may_be_scalar<'a>(model: &Model<'a>, expr: &'a Expr, depth: usize) -> bool {
 }
 
 /// Part of an expression that is reported as a whole.
-fn in_larger(model: &Model<'_>, id: ExprId, innermost: LoopId) -> bool {
+fn in_larger(model: &Model<'_>, id: ExprId) -> bool {
     std::iter::successors(model.index.node(id).parent, |id| model.index.node(*id).parent)
-        .any(|id| allocates(model, id, innermost))
+        .any(|id| allocates(model, id))
 }
 
 /// Nothing holds the result when the next iteration replaces it.
@@ -477,10 +472,5 @@ fn fresh_value(model: &Model<'_>, stores: &[ExprId], id: ExprId) -> bool {
 }
 
 fn mentions(model: &Model<'_>, expr: &Expr, name: &str) -> bool {
-    let Some(id) = model.index.expr_id(expr) else { return true };
-    let end = expr.end();
-    (id.0..model.index.exprs.len() as u32)
-        .map(ExprId)
-        .take_while(|id| model.range(*id).start() < end)
-        .any(|id| matches!(model.index.node(id).expr, Expr::Name(other) if other.id.as_str() == name))
+    model.mentions(expr.range(), name).next().is_some()
 }

@@ -16,11 +16,13 @@ that are emptied are left alone.",
     why: "Every array is its own block, at least 64 bytes and often a page of the runtime's pool, plus several hundred
 bytes of Python objects, for eight bytes of data.",
     example: "
+a = dpnp.ones(1000)
 history = []
 for _ in range(steps):
     history.append(a.sum())
 ",
     instead: "
+a = dpnp.ones(1000)
 history = dpnp.empty(steps)
 for step in range(steps):
     history[step] = a.sum()
@@ -50,6 +52,7 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
                     && is_comprehension(model.index.node(display).expr)
                     && model.repeats(innermost, outermost_of(model, display, innermost), MANY)
                     && !names_large_step(model, innermost)
+                    && !walks_arrays(model, innermost)
             }
             _ => false,
         };
@@ -72,6 +75,17 @@ fn is_tiny(array: &Array) -> bool {
 
 fn is_comprehension(expr: &Expr) -> bool {
     matches!(expr, Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_))
+}
+
+/// A comprehension over arrays that exist already at most doubles their number.
+fn walks_arrays(model: &Model<'_>, id: LoopId) -> bool {
+    match &model.index.loops[id.at()].kind {
+        LoopKind::Comprehension(_, generator) => match model.value(&generator.iter) {
+            Value::Container(Some(element)) => element.as_device().is_some(),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// No part of an expression that is stored as a whole.
@@ -112,11 +126,8 @@ fn is_many(model: &Model<'_>, container: ExprId, innermost: LoopId) -> bool {
     {
         return false;
     }
-    let growing: Vec<LoopId> = model
-        .index
-        .loops_around(Some(innermost))
-        .take_while(|id| !model.loop_effects(*id).bound.contains(name))
-        .collect();
+    let growing: Vec<LoopId> =
+        model.index.loops_around(Some(innermost)).take_while(|id| !model.rebinds(name, *id)).collect();
     match growing.last() {
         Some(outermost) => {
             model.repeats(innermost, *outermost, MANY)

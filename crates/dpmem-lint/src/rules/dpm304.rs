@@ -107,9 +107,14 @@ fn becomes(model: &Model<'_>, part: &str, target: &str, innermost: LoopId) -> bo
 /// Another statement of the same iteration binds the target first.
 fn starts_afresh(model: &Model<'_>, target: &str, id: ExprId, innermost: LoopId) -> bool {
     let own = model.index.node(id).stmt;
+    // Only blocks around the growth run whenever it does.
+    let around: Vec<_> = std::iter::successors(Some(own), |stmt| model.index.stmt(*stmt).parent)
+        .map(|stmt| model.index.stmt(stmt).block)
+        .collect();
     model.index.stmts.iter().enumerate().any(|(at, node)| {
         at != own.at()
             && model.in_loop(node.innermost, innermost)
+            && around.contains(&node.block)
             && node.stmt.start() < model.index.stmt(own).stmt.start()
             && matches!(node.stmt, Stmt::Assign(assign)
                 if assign.targets.iter().any(|other| model.text(other) == target))

@@ -63,26 +63,14 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
 
 /// Occurrences of the name in a range.
 fn mentions(model: &Model<'_>, range: TextRange, name: &str) -> usize {
-    let start = model.index.exprs.partition_point(|node| node.expr.start() < range.start());
-    // Numbering follows the source but for comprehensions: look a little around.
-    let _ = start;
-    model
-        .index
-        .exprs
-        .iter()
-        .filter(|node| {
-            range.contains_range(node.expr.range())
-                && matches!(node.expr, Expr::Name(other) if other.id.as_str() == name)
-        })
-        .count()
+    model.mentions(range, name).count()
 }
 
 /// A nested function or lambda sees the name.
 fn is_captured(model: &Model<'_>, name: &str, scope: FunctionId) -> bool {
-    model.index.exprs.iter().any(|node| {
-        node.scope != scope
-            && matches!(node.expr, Expr::Name(other) if other.id.as_str() == name)
-            && model.owner(node.scope, name) == scope
+    model.index.occurrences(name).iter().any(|id| {
+        let other = model.index.node(*id).scope;
+        other != scope && model.owner(other, name) == scope
     })
 }
 
@@ -169,13 +157,7 @@ fn each_index<'a>(
             // The same expression, whose names nothing binds in between.
             **text == *model.text(stop)
                 && matches!(stop, Expr::Name(_))
-                && !model.index.exprs.iter().any(|other| {
-                    matches!(other.expr, Expr::Name(bound)
-                    if bound.id.as_str() == &**text
-                        && !matches!(bound.ctx, ast::ExprContext::Load)
-                        && other.expr.start() > after
-                        && other.expr.start() < node.end())
-                })
+                && mentions_stored(model, TextRange::new(after, node.end()), text) == 0
         }
         (Dim::Unknown, _) => false,
     };
@@ -206,14 +188,8 @@ fn each_index<'a>(
 
 fn mentions_stored(model: &Model<'_>, range: TextRange, name: &str) -> usize {
     model
-        .index
-        .exprs
-        .iter()
-        .filter(|node| {
-            range.contains_range(node.expr.range())
-                && matches!(node.expr, Expr::Name(other)
-                    if other.id.as_str() == name && !matches!(other.ctx, ast::ExprContext::Load))
-        })
+        .mentions(range, name)
+        .filter(|id| matches!(model.index.node(*id).expr, Expr::Name(other) if !matches!(other.ctx, ast::ExprContext::Load)))
         .count()
 }
 

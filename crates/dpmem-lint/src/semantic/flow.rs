@@ -16,11 +16,17 @@ use super::value::{Array, Category, Dim, Dtype, Number, Value};
 use crate::parse::ast::{self, Expr, Stmt};
 use crate::parse::{Ranged, TextRange};
 
-const ROUNDS: usize = 3;
+/// Rounds of the analysis, the last of which is kept.
+const ROUNDS: usize = 4;
+/// Rounds in which what is not known yet is left out, so that `self.x *= 2` does not make `self.x` unknown.
+const OPTIMISTIC_ROUNDS: usize = 2;
 /// Loops inside loops beyond which a body is walked once, its names unknown.
 const LOOP_LIMIT: usize = 4;
 /// Longest dotted path that is followed.
 const PATH_LIMIT: usize = 200;
+
+/// Longer lists of numbers are not remembered one by one.
+const DISPLAY_LIMIT: usize = 1000;
 
 type Environment<'a> = FxHashMap<&'a str, Value>;
 
@@ -42,6 +48,7 @@ pub(crate) struct Flow<'a, 'i> {
     known: Summaries<'a>,
     learnt: Summaries<'a>,
     pending: Vec<FunctionId>,
+    optimistic: bool,
 }
 
 /// The value of every expression, by its number.
@@ -56,8 +63,10 @@ pub(crate) fn values<'a>(index: &Index<'a>, suite: &'a [Stmt], text: &'a str) ->
         known: Summaries::default(),
         learnt: Summaries::default(),
         pending: Vec::new(),
+        optimistic: true,
     };
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
+        flow.optimistic = round < OPTIMISTIC_ROUNDS;
         flow.environment.clear();
         flow.scope = MODULE;
         flow.body(suite);
@@ -344,6 +353,9 @@ impl<'a> Flow<'a, '_> {
 
     fn function(&mut self, id: FunctionId) {
         let node = &self.index.functions[id.at()];
+        if node.compiled {
+            return;
+        }
         self.scope = id;
         self.environment.clear();
         match &node.kind {
@@ -391,6 +403,9 @@ impl<'a> Flow<'a, '_> {
     }
 
     fn returned(&mut self, value: Value) {
+        if self.optimistic && matches!(value, Value::Unknown) {
+            return;
+        }
         let value = match self.learnt.returns.remove(&self.scope) {
             Some(before) => before.join(value),
             None => value,
@@ -424,6 +439,9 @@ impl<'a> Flow<'a, '_> {
     }
 
     fn learn(&mut self, scope: FunctionId, name: &'a str, value: Value) {
+        if self.optimistic && matches!(value, Value::Unknown) {
+            return;
+        }
         let value = match self.learnt.names.remove(&(scope, name)) {
             Some(before) => before.join(without_constant(value)),
             None => value,
@@ -432,6 +450,9 @@ impl<'a> Flow<'a, '_> {
     }
 
     fn learn_attribute(&mut self, class: ClassId, name: &'a str, value: Value) {
+        if self.optimistic && matches!(value, Value::Unknown) {
+            return;
+        }
         let value = match self.learnt.attributes.remove(&(class, name)) {
             Some(before) => before.join(value),
             None => value,
@@ -766,7 +787,8 @@ impl<'a> Flow<'a, '_> {
     /// A list of numbers keeps its length, so that an array made from it gets a shape.
     fn display(&mut self, elements: &'a [Expr], ordered: bool) -> Value {
         let items: Vec<Value> = elements.iter().map(|element| self.expr(element)).collect();
-        if ordered && !items.is_empty() && items.iter().all(Value::is_number) {
+        if ordered && !items.is_empty() && items.len() <= DISPLAY_LIMIT && items.iter().all(Value::is_number)
+        {
             return Value::Tuple(items.into());
         }
         if elements.iter().any(Expr::is_starred_expr) {
@@ -1076,7 +1098,9 @@ impl<'a> Flow<'a, '_> {
                         .collect(),
                 ),
                 _ => match shape {
-                    Expr::Name(name) if self.index.integers.contains(name.id.as_str()) => {
+                    Expr::Name(name)
+                        if self.index.integers.contains(name.id.as_str()) || is_count(name.id.as_str()) =>
+                    {
                         Some([Dim::Named(name.id.as_str().into())].into())
                     }
                     Expr::BinOp(operation)
@@ -1108,6 +1132,17 @@ fn container(held: Option<Value>) -> Value {
         Some(value) if nesting(&value) > 6 => Value::Container(Some(Rc::new(Value::Unknown))),
         held => Value::Container(held.map(Rc::new)),
     }
+}
+
+/// A name that people give to numbers of things, not to shapes.
+fn is_count(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    name.chars().count() == 1
+        || lower.starts_with("n_")
+        || lower.starts_with("num")
+        || lower.ends_with("_count")
+        || lower.ends_with("length")
+        || lower.starts_with('n') && lower.len() <= 3
 }
 
 /// How many containers are inside each other.

@@ -80,6 +80,8 @@ pub(crate) struct FunctionNode<'a> {
     /// Names bound anywhere in the scope.
     pub(crate) bound: FxHashSet<&'a str>,
     pub(crate) yields: bool,
+    /// Another compiler runs the body (`numba`, `numba_dpex`): Python's rules do not hold in it.
+    pub(crate) compiled: bool,
 }
 
 pub(crate) struct ClassNode<'a> {
@@ -97,6 +99,7 @@ pub(crate) struct Index<'a> {
     pub(crate) classes: Vec<ClassNode<'a>>,
     /// Names that are arguments of `range` somewhere, so integers.
     pub(crate) integers: FxHashSet<&'a str>,
+    names: FxHashMap<&'a str, Vec<ExprId>>,
     expr_ids: FxHashMap<usize, ExprId>,
     stmt_ids: FxHashMap<usize, StmtId>,
     function_ids: FxHashMap<usize, FunctionId>,
@@ -128,9 +131,15 @@ impl<'a> Index<'a> {
             nonlocals: FxHashSet::default(),
             bound: FxHashSet::default(),
             yields: false,
+            compiled: false,
         });
         builder.visit_body(suite);
         builder.index
+    }
+
+    /// Every place where the plain name stands, in source order.
+    pub(crate) fn occurrences(&self, name: &str) -> &[ExprId] {
+        self.names.get(name).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn expr_id(&self, expr: &Expr) -> Option<ExprId> {
@@ -202,6 +211,7 @@ impl<'a> Builder<'a> {
     fn function(&mut self, kind: FunctionKind<'a>, key: usize, run: impl FnOnce(&mut Self)) {
         let id = FunctionId(self.index.functions.len() as u32);
         self.index.function_ids.insert(key, id);
+        let compiled = self.index.functions[self.scope.at()].compiled || is_compiled(&kind);
         self.index.functions.push(FunctionNode {
             kind,
             parent: self.scope,
@@ -210,6 +220,7 @@ impl<'a> Builder<'a> {
             nonlocals: FxHashSet::default(),
             bound: FxHashSet::default(),
             yields: false,
+            compiled,
         });
         let before = (
             self.scope,
@@ -381,6 +392,35 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// Decorated by a just-in-time compiler.
+fn is_compiled(kind: &FunctionKind<'_>) -> bool {
+    let FunctionKind::Def(def) = kind else { return false };
+    def.decorator_list.iter().any(|decorator| {
+        let target = match &decorator.expression {
+            Expr::Call(call) => &*call.func,
+            other => other,
+        };
+        let name = match target {
+            Expr::Name(name) => name.id.as_str(),
+            Expr::Attribute(attribute) => attribute.attr.as_str(),
+            _ => return false,
+        };
+        matches!(
+            name,
+            "jit"
+                | "njit"
+                | "dpjit"
+                | "kernel"
+                | "device_func"
+                | "func"
+                | "vectorize"
+                | "guvectorize"
+                | "stencil"
+                | "cfunc"
+        )
+    })
+}
+
 /// `pytest.raises(...)`, `self.assertRaises(...)`, `contextlib.suppress(...)` and the like.
 fn expects_error(expr: &Expr) -> bool {
     let Expr::Call(call) = expr else { return false };
@@ -476,6 +516,7 @@ impl<'a> Visitor<'a> for Builder<'a> {
                 visitor::walk_expr(self, expr);
             }
             Expr::Name(name) => {
+                self.index.names.entry(name.id.as_str()).or_default().push(id);
                 if !matches!(name.ctx, ast::ExprContext::Load) {
                     self.bind(name.id.as_str());
                 }

@@ -264,98 +264,110 @@ const SEVERAL: &[&str] = &[
     "ogrid",
 ];
 
-/// Functions that return no array, or not always one.
-const NO_ARRAY: &[&str] = &[
-    "allclose",
-    "array_equal",
-    "array_equiv",
-    "can_cast",
-    "result_type",
-    "issubdtype",
-    "isdtype",
-    "isscalar",
-    "iscomplexobj",
-    "isrealobj",
-    "isfortran",
-    "iterable",
-    "shape",
-    "ndim",
-    "size",
-    "broadcast_shapes",
-    "finfo",
-    "iinfo",
-    "get_include",
-    "einsum_path",
-    "binary_repr",
-    "byte_bounds",
-    "common_type",
-    "dtype",
-    "copyto",
-    "put",
-    "place",
-    "putmask",
-    "fill_diagonal",
-    "put_along_axis",
-    "get_normalized_queue_device",
-    "get_usm_ndarray",
-    "as_usm_ndarray",
-    "synchronize_array_data",
-    "asarray_chkfinite",
-    "divmod",
-    "modf",
-    "frexp",
-    "unique",
-    "histogram",
-    "histogram2d",
-    "interp",
-    "piecewise",
-    "select",
-    "apply_along_axis",
-    "apply_over_axes",
-    "fromfunction",
-    "ndindex",
-    "check_limitations",
-    "check_supported_arrays_type",
-    "is_supported_array_or_scalar",
-    "is_supported_array_type",
-    "are_same_logical_tensors",
-    "is_cuda_backend",
-    "default_float_type",
-    "unravel_index",
-    "ravel_multi_index",
-    "get_result_array",
-    "top_k",
-    "get_execution_queue",
-    "get_coerced_usm_type",
-    "get_print_options",
-    "set_print_options",
-    "print_options",
-    "usm_ndarray_repr",
-    "usm_ndarray_str",
-    "validate_usm_type",
-    "dldevice_to_sycl_device",
-    "sycl_device_to_dldevice",
-    "config",
-    "get_dpnp_descriptor",
+/// Other functions that dpnp and NumPy share and that return one array.
+const OTHER: &[&str] = &[
+    "append",
+    "arange",
+    "argpartition",
+    "argsort",
+    "argwhere",
+    "array",
+    "asanyarray",
+    "asarray",
+    "asfarray",
+    "astype",
+    "bartlett",
+    "bincount",
+    "blackman",
+    "broadcast_to",
+    "column_stack",
+    "convolve",
+    "copy",
+    "corrcoef",
+    "correlate",
+    "cov",
+    "cross",
+    "delete",
+    "diag",
+    "diagflat",
+    "diff",
+    "digitize",
+    "dstack",
+    "ediff1d",
+    "empty",
+    "empty_like",
+    "expand_dims",
+    "extract",
+    "eye",
+    "flatnonzero",
+    "from_dlpack",
+    "frombuffer",
+    "fromfile",
+    "fromiter",
+    "fromstring",
+    "full",
+    "full_like",
+    "geomspace",
+    "hamming",
+    "hanning",
+    "hstack",
+    "identity",
+    "inner",
+    "insert",
+    "isclose",
+    "iscomplex",
+    "isin",
+    "isreal",
+    "kaiser",
+    "kron",
+    "linspace",
+    "loadtxt",
+    "logspace",
+    "nan_to_num",
+    "ones",
+    "ones_like",
+    "pad",
+    "partition",
+    "repeat",
+    "resize",
+    "row_stack",
+    "searchsorted",
+    "sort_complex",
+    "take_along_axis",
+    "tensordot",
+    "tile",
+    "tri",
+    "tril",
+    "triu",
+    "unique_values",
+    "unwrap",
+    "vander",
+    "vdot",
+    "vecdot",
+    "vstack",
+    "zeros",
+    "zeros_like",
+    "argmax",
+    "argmin",
+    "from_numpy",
+    "permute_dims",
 ];
 
-/// Classes and submodules whose call or attribute is no array.
-const NO_FUNCTION: &[&str] = &[
-    "linalg",
-    "fft",
-    "random",
-    "tensor",
-    "scipy",
-    "ndarray",
-    "dpnp_array",
-    "usm_ndarray",
-    "Device",
-    "memory",
-];
+/// Submodules of dpnp whose functions are array functions.
+const SUBMODULES: &[&str] = &["linalg", "fft", "random"];
 
-/// `dpnp.x`, `dpctl.tensor.x` or `dpnp.tensor.x` → `x`.
+/// `dpnp.x`, `dpctl.tensor.x` or `dpnp.tensor.x` → `x`; `dpnp.linalg.x` → `linalg.x`.
 pub(crate) fn strip_library(path: &str) -> Option<&str> {
-    ["dpnp.tensor.", "dpctl.tensor.", "dpnp."].iter().find_map(|prefix| path.strip_prefix(prefix))
+    let name =
+        ["dpnp.tensor.", "dpctl.tensor.", "dpnp."].iter().find_map(|prefix| path.strip_prefix(prefix))?;
+    match name.split_once('.') {
+        None => Some(name),
+        Some((module, function)) => (SUBMODULES.contains(&module) && !function.contains('.')).then_some(name),
+    }
+}
+
+fn returns_array(name: &str) -> bool {
+    [UNARY, BINARY, OUT, REDUCTIONS, RESHAPING, OTHER].iter().any(|table| table.contains(&name))
 }
 
 /// True if this dpnp function takes `out=` and makes one array otherwise.
@@ -489,9 +501,6 @@ fn device_call(name: &str, call: &Call<'_>) -> Value {
             _ => Value::Array(Array { queue: argument_queue(call), ..Array::device() }),
         };
     }
-    if name.contains('.') || NO_FUNCTION.contains(&name) || name.starts_with('_') {
-        return Value::Unknown;
-    }
     if let Some(dtype) = scalar_type(name) {
         return Value::Number(Number::numpy(Some(dtype)));
     }
@@ -509,14 +518,14 @@ fn device_call(name: &str, call: &Call<'_>) -> Value {
         "allclose" => return Value::Array(Array::device().of_dimensions(0)),
         _ => {}
     }
-    if NO_ARRAY.contains(&name) {
-        return Value::Unknown;
-    }
     if SEVERAL.contains(&name) {
         return Value::Container(Some(Rc::new(Value::Array(Array {
             queue: argument_queue(call),
             ..Array::device()
         }))));
+    }
+    if !returns_array(name) {
+        return Value::Unknown;
     }
     if let Some(Value::Array(out)) = call.keyword("out") {
         return Value::Array(out.clone());
@@ -988,22 +997,19 @@ fn host_call(name: &str, call: &Call<'_>) -> Value {
     if delegated {
         return if delegates(name) { array_call(name, call, Place::Device) } else { Value::Unknown };
     }
-    if name == "ndarray" || NO_FUNCTION.contains(&name) || name.starts_with(char::is_uppercase) {
-        return Value::Unknown;
-    }
     match name {
         "ndim" | "size" => return Value::Number(Number::integer(None)),
         "allclose" | "array_equal" | "isscalar" => return Value::Number(Number::python(Category::Bool)),
-        "seterr" | "errstate" | "printoptions" | "savez" | "save" | "savetxt" | "vectorize" | "nditer" => {
-            return Value::Unknown;
-        }
         _ => {}
-    }
-    if NO_ARRAY.contains(&name) {
-        return Value::Unknown;
     }
     if SEVERAL.contains(&name) {
         return Value::Container(Some(Rc::new(Value::Array(Array::host()))));
+    }
+    // A function of something unknown may get a dpnp array and hand it on, or a number.
+    let takes_arrays = [UNARY, BINARY, REDUCTIONS, RESHAPING].iter().any(|table| table.contains(&name));
+    let unknown = |value: &Value| matches!(value, Value::Unknown | Value::Method(..));
+    if !returns_array(name) || takes_arrays && call.arguments.first().is_none_or(unknown) {
+        return Value::Unknown;
     }
     array_call(name, call, Place::Host)
 }

@@ -213,9 +213,38 @@ impl<'a> Model<'a> {
             },
             _ => match self.value(iterated) {
                 Value::Tuple(items) => Some(items.len() as u64),
-                _ => None,
+                _ => self.display_length(iterated),
             },
         }
+    }
+
+    /// Length of a name that is bound once, to a list or tuple as written, and never grows.
+    fn display_length(&self, iterated: &Expr) -> Option<u64> {
+        let Expr::Name(name) = iterated else { return None };
+        let name = name.id.as_str();
+        let scope = self.owner(self.index.node(self.index.expr_id(iterated)?).scope, name);
+        let mut stores = self
+            .index
+            .occurrences(name)
+            .iter()
+            .map(|id| self.index.node(*id))
+            .filter(|node| !is_load(node.expr, name) && self.owner(node.scope, name) == scope);
+        let (store, None) = (stores.next()?, stores.next()) else { return None };
+        let Stmt::Assign(assign) = self.index.stmt(store.stmt).stmt else { return None };
+        let length = match &*assign.value {
+            Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. })
+                if store.parent.is_none() && !elts.iter().any(Expr::is_starred_expr) =>
+            {
+                elts.len() as u64
+            }
+            _ => return None,
+        };
+        let grows = self.index.occurrences(name).iter().any(|id| {
+            let parent = self.index.node(*id).parent.map(|parent| self.index.node(parent).expr);
+            matches!(parent, Some(Expr::Attribute(attribute))
+                if matches!(attribute.attr.as_str(), "append" | "extend" | "insert"))
+        });
+        (!grows).then_some(length)
     }
 
     /// True if the expression is evaluated in every iteration: behind no `if`, `except`, `match`, `and` or `or`.
@@ -361,6 +390,16 @@ impl<'a> Model<'a> {
         !(busy && self.is_shared(name, scope))
     }
 
+    /// True if the loop binds the name to another object; `+=` on a container does not.
+    pub(crate) fn rebinds(&self, name: &str, id: LoopId) -> bool {
+        let stmt = self.index.stmt(self.index.loops[id.at()].stmt);
+        let inside = stmt.first_expr..stmt.end_expr;
+        self.index.occurrences(name).iter().copied().filter(|id| inside.contains(&id.0)).any(|expr| {
+            let node = self.index.node(expr);
+            self.in_loop(node.innermost, id) && !is_load(node.expr, name) && !self.is_augmented(expr)
+        })
+    }
+
     /// True if the plain name is not rebound in the loop.
     pub(crate) fn is_invariant_name(&self, expr: &Expr, id: LoopId) -> bool {
         matches!(expr, Expr::Name(name) if !self.loop_effects(id).bound.contains(name.id.as_str()))
@@ -413,11 +452,12 @@ impl<'a> Model<'a> {
                 }
             }
         }
-        self.index.exprs.iter().enumerate().any(|(at, node)| {
+        self.index.occurrences(name).iter().any(|id| {
+            let node = self.index.node(*id);
             node.scope == owner
                 && is_load(node.expr, name)
                 && matches!(
-                    self.fate(ExprId(at as u32)),
+                    self.fate(*id),
                     Fate::Named(..)
                         | Fate::Attribute(_)
                         | Fate::Stored(_)
@@ -519,6 +559,12 @@ impl<'a> Model<'a> {
         match self.fate(display) {
             Fate::Consumed => Fate::Consumed,
             Fate::Discarded => Fate::Discarded,
+            // `kept += [x]` and `kept.append((i, x))`
+            Fate::Stored(container)
+                if matches!(self.index.node(display).expr, Expr::List(_) | Expr::Tuple(_) | Expr::Set(_)) =>
+            {
+                Fate::Stored(container)
+            }
             // `a, b = x, y` binds, it does not collect.
             Fate::Named(..) | Fate::Escapes | Fate::Stored(_) | Fate::Attribute(_) | Fate::Collected(_) => {
                 self.unpacked(display, element).unwrap_or(Fate::Collected(display))
@@ -591,8 +637,9 @@ impl<'a> Model<'a> {
                     return Fate::Escapes;
                 }
                 let first = call.arguments.args.first().is_some_and(|first| std::ptr::eq(first, expr));
-                // Crossing between host and device copies.
-                let crosses = self.host(expr).is_some() && !path.starts_with("numpy.");
+                // Crossing between host and device copies, and so does building an array from parts.
+                let crosses = self.host(expr).is_some() && !path.starts_with("numpy.")
+                    || matches!(self.value(expr), Value::Container(_) | Value::Tuple(_));
                 if first && may_alias(name) && !crosses
                     || keyword(call, "out").is_some_and(|out| std::ptr::eq(out, expr))
                 {
@@ -642,9 +689,10 @@ impl<'a> Model<'a> {
         };
         let Some(parameter) = def.parameters.args.get(at) else { return true };
         let name = parameter.parameter.name.as_str();
-        self.index.exprs.iter().enumerate().any(|(at, node)| {
+        self.index.occurrences(name).iter().any(|id| {
+            let node = self.index.node(*id);
             is_load(node.expr, name)
-                && (node.scope == function && !self.is_read_only(ExprId(at as u32), node.parent)
+                && (node.scope == function && !self.is_read_only(*id, node.parent)
                     || node.scope != function && self.is_inside(node.scope, function))
         })
     }
@@ -685,7 +733,8 @@ impl<'a> Model<'a> {
         }
         let stmt = self.index.stmt(self.index.loops[id.at()].stmt);
         let scope = stmt.scope;
-        (stmt.first_expr..stmt.end_expr).map(ExprId).any(|expr| {
+        let inside = stmt.first_expr..stmt.end_expr;
+        self.index.occurrences(name).iter().copied().filter(|id| inside.contains(&id.0)).any(|expr| {
             let node = self.index.node(expr);
             if !is_load(node.expr, name) {
                 return false;
@@ -707,32 +756,36 @@ impl<'a> Model<'a> {
         })
     }
 
+    /// True for a parameter, or a name that the file does not bind: an array if a dpnp function takes it.
+    pub(crate) fn is_given(&self, expr: &Expr) -> bool {
+        let Expr::Name(name) = expr else { return false };
+        let Some(id) = self.index.expr_id(expr) else { return false };
+        let scope = self.owner(self.index.node(id).scope, name.id.as_str());
+        matches!(self.value(expr), Value::Unknown) && self.stores(name.id.as_str(), scope).next().is_none()
+    }
+
     /// Every load of `name` in the scope, with its number.
-    pub(crate) fn loads(&self, name: &'a str, scope: FunctionId) -> impl Iterator<Item = ExprId> + '_ {
-        self.index
-            .exprs
-            .iter()
-            .enumerate()
-            .filter(move |(_, node)| {
-                is_load(node.expr, name)
-                    && (node.scope == scope
-                        || self.is_inside(node.scope, scope) && self.owner(node.scope, name) == scope)
-            })
-            .map(|(at, _)| ExprId(at as u32))
+    pub(crate) fn loads<'m>(&'m self, name: &'m str, scope: FunctionId) -> impl Iterator<Item = ExprId> + 'm {
+        self.index.occurrences(name).iter().copied().filter(move |id| {
+            let node = self.index.node(*id);
+            is_load(node.expr, name)
+                && (node.scope == scope
+                    || self.is_inside(node.scope, scope) && self.owner(node.scope, name) == scope)
+        })
     }
 
     /// Every binding of `name` in the scope.
-    pub(crate) fn stores(&self, name: &'a str, scope: FunctionId) -> impl Iterator<Item = ExprId> + '_ {
-        self.index
-            .exprs
-            .iter()
-            .enumerate()
-            .filter(move |(_, node)| {
-                node.scope == scope
-                    && matches!(node.expr, Expr::Name(other)
-                        if other.id.as_str() == name && matches!(other.ctx, ast::ExprContext::Store))
-            })
-            .map(|(at, _)| ExprId(at as u32))
+    pub(crate) fn stores<'m>(&'m self, name: &str, scope: FunctionId) -> impl Iterator<Item = ExprId> + 'm {
+        self.index.occurrences(name).iter().copied().filter(move |id| {
+            let node = self.index.node(*id);
+            node.scope == scope
+                && matches!(node.expr, Expr::Name(other) if matches!(other.ctx, ast::ExprContext::Store))
+        })
+    }
+
+    /// Occurrences of the name in a range of the source.
+    pub(crate) fn mentions<'m>(&'m self, range: TextRange, name: &str) -> impl Iterator<Item = ExprId> + 'm {
+        self.index.occurrences(name).iter().copied().filter(move |id| range.contains_range(self.range(*id)))
     }
 
     /// True for the target of `+=` and its kin.

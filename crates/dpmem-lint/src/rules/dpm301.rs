@@ -237,8 +237,11 @@ fn is_stable<'a>(model: &Model<'a>, expr: &'a Expr, id: LoopId, depth: usize) ->
                     && stable(&attribute.value)
                     && !matches!(model.value(expr), Value::Unknown)
         }
+        // A list or tuple may hold arrays of many sizes.
         Expr::Subscript(subscript) => {
-            stable(&subscript.value) && has_stable_extent(model, &subscript.slice, id)
+            model.value(&subscript.value).as_array().is_some()
+                && stable(&subscript.value)
+                && has_stable_extent(model, &subscript.slice, id)
         }
         Expr::BinOp(operation) => stable(&operation.left) && stable(&operation.right),
         Expr::UnaryOp(operation) => stable(&operation.operand),

@@ -34,7 +34,7 @@ for step in range(steps):
 /// Collections of fewer are no matter.
 const MANY: u64 = 1000;
 /// Arrays of at most this many elements are tiny.
-const TINY: u64 = 8;
+const TINY: u64 = 4;
 
 pub(super) fn check(checker: &mut Checker<'_, '_>) {
     let model = checker.model;
@@ -42,7 +42,7 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
         let id = ExprId(at as u32);
         let node = model.index.node(id);
         let Some(innermost) = node.innermost else { continue };
-        if !model.device(node.expr).is_some_and(is_tiny) {
+        if !model.device(node.expr).is_some_and(is_tiny) || !is_made_in(model, node.expr, innermost) {
             continue;
         }
         let kept = match model.fate(id) {
@@ -53,6 +53,7 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
                     && model.repeats(innermost, outermost_of(model, display, innermost), MANY)
                     && !names_large_step(model, innermost)
                     && !walks_arrays(model, innermost)
+                    && model.may_run_long(innermost)
             }
             _ => false,
         };
@@ -71,6 +72,15 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
 
 fn is_tiny(array: &Array) -> bool {
     array.dimensions() == Some(0) || array.elements().is_some_and(|count| count <= TINY)
+}
+
+/// A name from outside the loop is one array, however often it is kept.
+fn is_made_in(model: &Model<'_>, expr: &Expr, innermost: LoopId) -> bool {
+    match expr {
+        Expr::Name(name) => model.rebinds(name.id.as_str(), innermost),
+        Expr::Attribute(_) => false,
+        _ => true,
+    }
 }
 
 fn is_comprehension(expr: &Expr) -> bool {
@@ -116,8 +126,16 @@ fn is_many(model: &Model<'_>, container: ExprId, innermost: LoopId) -> bool {
     if is_emptied(model, model.text(expr)) {
         return false;
     }
-    if let Value::Array(_) = model.value(expr) {
-        return false;
+    // `unknown[i] = x` may well copy; `unknown.append(x)` keeps.
+    let appended = model
+        .index
+        .node(container)
+        .parent
+        .is_some_and(|parent| model.index.node(parent).expr.is_attribute_expr());
+    match model.value(expr) {
+        Value::Container(_) | Value::Tuple(_) => {}
+        Value::Unknown if appended => {}
+        _ => return false,
     }
     // A constant key is overwritten, not added.
     if let Stmt::Assign(assign) = model.index.stmt(model.index.node(container).stmt).stmt
@@ -132,6 +150,7 @@ fn is_many(model: &Model<'_>, container: ExprId, innermost: LoopId) -> bool {
         Some(outermost) => {
             model.repeats(innermost, *outermost, MANY)
                 && !growing.iter().any(|id| names_large_step(model, *id))
+                && growing.iter().any(|id| model.may_run_long(*id))
         }
         None => false,
     }

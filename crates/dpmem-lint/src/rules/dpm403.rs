@@ -71,6 +71,7 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
             && !lines.contains(&model.source.line(expr.start()))
         {
             let text = shortened(model.text(expr));
+            lines.insert(model.source.line(expr.start()));
             checker.report(
                 expr.range(),
                 format!("Python iterates over the elements of the device array `{text}`"),

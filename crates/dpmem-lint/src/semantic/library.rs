@@ -146,7 +146,6 @@ const OUT: &[&str] = &[
     "concat",
     "stack",
     "compress",
-    "einsum",
 ];
 
 /// Functions that reduce to 0-d without `axis`.
@@ -266,6 +265,7 @@ const SEVERAL: &[&str] = &[
 
 /// Other functions that dpnp and NumPy share and that return one array.
 const OTHER: &[&str] = &[
+    "einsum",
     "append",
     "arange",
     "argpartition",
@@ -566,7 +566,11 @@ fn array_call(name: &str, call: &Call<'_>, place: Place) -> Value {
             let dtype = call.dtype(usize::MAX).unwrap_or_else(|| range_dtype(name, call));
             let extent = match (name, call.arguments) {
                 ("arange", [Value::Number(stop)]) => stop.integer,
-                ("linspace", [_, _, Value::Number(count), ..]) => count.integer,
+                ("linspace" | "logspace" | "geomspace", [_, _, Value::Number(count), ..]) => count.integer,
+                ("linspace" | "logspace" | "geomspace", [_, _]) => match call.keyword("num") {
+                    Some(count) => count.as_integer(),
+                    None => Some(50),
+                },
                 _ => None,
             };
             let dim = extent.and_then(|extent| u64::try_from(extent).ok()).map_or(Dim::Unknown, Dim::Known);
@@ -934,7 +938,8 @@ fn random_call(name: &str, call: &Call<'_>, base: Array) -> Value {
     match name {
         "seed" | "shuffle" | "bytes" | "get_state" | "set_state" => Value::Unknown,
         "RandomState" => Value::Unknown,
-        "default_rng" | "Generator" => Value::HostRandom,
+        "default_rng" | "Generator" if base.place == Place::Host => Value::HostRandom,
+        "default_rng" | "Generator" => Value::Unknown,
         "rand" | "randn" => {
             let shape = if call.arguments.is_empty() { None } else { shape_from(call.arguments) };
             sampled(call.arguments.is_empty(), Some(Dtype::F64), shape, base)

@@ -9,7 +9,7 @@ use super::effects::{self, Effects, Region};
 use super::flow;
 use super::index::{ExprId, FunctionId, FunctionKind, Index, LoopId, LoopKind, MODULE, StmtId};
 use super::library;
-use super::value::{Array, Value};
+use super::value::{Array, Dim, Value};
 use crate::parse::ast::{self, Expr, Stmt};
 use crate::parse::{Ranged, TextRange};
 use crate::source::Source;
@@ -183,6 +183,28 @@ impl<'a> Model<'a> {
         self.length(iterated)
     }
 
+    /// True if the loop may run long: `while`, `range`, or over an array, not over a list nobody knows.
+    pub(crate) fn may_run_long(&self, id: LoopId) -> bool {
+        match &self.index.loops[id.at()].kind {
+            LoopKind::While(_) => true,
+            LoopKind::For(node) => self.walks_many(&node.iter),
+            LoopKind::Comprehension(_, generator) => self.walks_many(&generator.iter),
+        }
+    }
+
+    fn walks_many(&self, iterated: &Expr) -> bool {
+        match iterated {
+            Expr::Call(call) => match self.path(&call.func) {
+                Some("builtins.range") => true,
+                Some("builtins.enumerate" | "builtins.zip" | "builtins.reversed") => {
+                    call.arguments.args.iter().any(|argument| self.walks_many(argument))
+                }
+                _ => self.value(iterated).as_array().is_some(),
+            },
+            _ => self.value(iterated).as_array().is_some(),
+        }
+    }
+
     fn length(&self, iterated: &Expr) -> Option<u64> {
         match iterated {
             Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. })
@@ -213,6 +235,10 @@ impl<'a> Model<'a> {
             },
             _ => match self.value(iterated) {
                 Value::Tuple(items) => Some(items.len() as u64),
+                Value::Array(array) => match array.shape.as_ref()?.first()? {
+                    Dim::Known(extent) => Some(*extent),
+                    _ => None,
+                },
                 _ => self.display_length(iterated),
             },
         }

@@ -167,7 +167,8 @@ fn is_made_here(model: &Model<'_>, name: &str, scope: crate::semantic::FunctionI
     !bindings.is_empty()
         && bindings.iter().all(|store| match model.index.stmt(model.index.node(*store).stmt).stmt {
             Stmt::Assign(assign) => {
-                makes_new(model, &assign.value) || matches!(&*assign.value, Expr::Subscript(_))
+                makes_new(model, &assign.value)
+                    || matches!(&*assign.value, Expr::Subscript(_) | Expr::NoneLiteral(_))
             }
             Stmt::AugAssign(_) => true,
             _ => false,
@@ -240,14 +241,20 @@ fn is_held_elsewhere<'a>(model: &Model<'a>, name: &'a str, id: ExprId) -> bool {
     })
 }
 
-/// A later `del name` in the same scope.
+/// A later `del name` or `name = None` in the same scope.
 fn is_deleted(model: &Model<'_>, name: &str, id: ExprId) -> bool {
     let scope = model.index.node(id).scope;
     let after = model.range(id).end();
+    let is_name = |target: &Expr| matches!(target, Expr::Name(other) if other.id.as_str() == name);
     model.index.stmts.iter().any(|node| {
         node.scope == scope
             && node.stmt.start() > after
-            && matches!(node.stmt, Stmt::Delete(delete)
-                if delete.targets.iter().any(|target| matches!(target, Expr::Name(other) if other.id.as_str() == name)))
+            && match node.stmt {
+                Stmt::Delete(delete) => delete.targets.iter().any(is_name),
+                Stmt::Assign(assign) => {
+                    assign.value.is_none_literal_expr() && assign.targets.iter().any(is_name)
+                }
+                _ => false,
+            }
     })
 }

@@ -43,7 +43,7 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
         let Some(busy) = model.busy_loop(Some(innermost), LEAST_REPEATS) else { continue };
         if !is_statement_loop(model, busy)
             || !model.runs_always(id, busy)
-            || !is_stable(model, node.expr, busy, 0)
+            || !is_stable(model, node.expr, busy, &[])
             || !is_freed(model, id, busy)
         {
             continue;
@@ -93,87 +93,112 @@ fn allocates<'a>(model: &Model<'a>, id: ExprId) -> bool {
     if result.dimensions() == Some(0) || result.elements().is_some_and(|count| count <= 1) {
         return false;
     }
-    let large = |expr: &'a Expr| {
-        model.device(expr).is_some_and(|array| match array.dimensions() {
-            Some(count) => count > 0,
-            // Of unknown rank: the result of a product may well be a scalar.
-            None => !may_be_scalar(model, expr, 0),
-        })
-    };
+    let large = |expr: &'a Expr| is_arrayish(model, expr, 0);
     match expr {
         Expr::BinOp(operation) => {
             if matches!(operation.op, ast::Operator::MatMult) && result.dimensions().is_none() {
-                return large(&operation.left) && large(&operation.right);
+                // `x @ x` of unknown rank is most likely a number.
+                return large(&operation.left)
+                    && large(&operation.right)
+                    && model.text(&*operation.left) != model.text(&*operation.right);
             }
-            large(&operation.left) || large(&operation.right)
+            // A parameter in arithmetic may as well be a number: the device array must be the array.
+            let known = |side: &'a Expr| model.device(side).is_some() && large(side);
+            known(&operation.left) || known(&operation.right)
         }
-        Expr::Call(call) => match model.device_function(call) {
-            // A buffer with a name can be made once; an argument is another function's business.
-            Some(_) if created_by(model, expr).is_some() => matches!(model.fate(id), Fate::Named(..)),
-            Some("dot" | "take") if result.dimensions().is_none() => false,
-            Some("concatenate" | "concat" | "stack") => false,
-            Some(name) => {
-                accepts_out(name)
-                    && keyword(call, "out").is_none()
-                    && call.arguments.args.iter().any(|argument| large(argument) || model.is_given(argument))
-                    && call.arguments.args.len() <= if is_elementwise(name) { 3 } else { 2 }
+        Expr::Call(call) => {
+            match model.device_function(call) {
+                // A buffer with a name can be made once; an argument is another function's business.
+                Some(_) if created_by(model, expr).is_some() => matches!(model.fate(id), Fate::Named(..)),
+                Some("dot" | "take") if result.dimensions().is_none() => false,
+                Some("concatenate" | "concat" | "stack") => false,
+                Some(name) => {
+                    accepts_out(name)
+                        && keyword(call, "out").is_none()
+                        && call.arguments.args.iter().any(large)
+                        && call.arguments.args.iter().all(|argument| {
+                            !matches!(model.value(argument), Value::Unknown) || large(argument)
+                        })
+                        && call.arguments.args.len() <= if is_elementwise(name) { 3 } else { 2 }
+                }
+                None => false,
             }
-            None => false,
-        },
+        }
         _ => false,
     }
 }
 
-/// A value of unknown rank that may be a single number.
-fn may_be_scalar<'a>(model: &Model<'a>, expr: &'a Expr, depth: usize) -> bool {
-    if depth > 4 {
-        return true;
+/// Evidence that the value has at least one dimension.
+///
+/// Where the rank is unknown, a parameter that meets dpnp functions counts as an array, a reduction or product as a
+/// number, and what is computed element by element as its operands.
+fn is_arrayish<'a>(model: &Model<'a>, expr: &'a Expr, depth: usize) -> bool {
+    if depth > 6 {
+        return false;
+    }
+    let arrayish = |expr: &'a Expr| is_arrayish(model, expr, depth + 1);
+    match model.value(expr) {
+        Value::Array(array) => {
+            if let Some(count) = array.dimensions() {
+                return count > 0;
+            }
+        }
+        Value::Unknown => {}
+        _ => return false,
     }
     match expr {
         Expr::Name(name) => {
-            let Some(id) = model.index.expr_id(expr) else { return true };
+            let Some(id) = model.index.expr_id(expr) else { return false };
             let scope = model.owner(model.index.node(id).scope, name.id.as_str());
-            let mut values = model.stores(name.id.as_str(), scope).map(|store| {
-                match model.index.stmt(model.index.node(store).stmt).stmt {
-                    Stmt::Assign(assign) if assign.targets.iter().any(Expr::is_name_expr) => {
-                        Some(&*assign.value)
-                    }
-                    _ => None,
-                }
-            });
-            values.any(|value| {
-                value.is_none_or(|value| {
-                    model.device(value).is_none_or(|array| array.dimensions() == Some(0))
-                        || model.device(value).is_some_and(|array| array.dimensions().is_none())
-                            && may_be_scalar(model, value, depth + 1)
+            model.is_given(expr)
+                || model.is_parameter(name.id.as_str(), scope)
+                || model.stores(name.id.as_str(), scope).any(|store| {
+                    matches!(model.index.stmt(model.index.node(store).stmt).stmt, Stmt::Assign(assign)
+                        if assign.targets.iter().any(Expr::is_name_expr)
+                            && model.device(&assign.value).is_some()
+                            && arrayish(&assign.value))
                 })
-            })
         }
+        // Of numbers, as far as anyone knows.
+        Expr::BinOp(_) | Expr::UnaryOp(_) if model.device(expr).is_none() => false,
         Expr::BinOp(operation) => {
-            let scalar = |side: &'a Expr| match model.value(side) {
-                Value::Array(array) => match array.dimensions() {
-                    Some(count) => count == 0,
-                    None => may_be_scalar(model, side, depth + 1),
-                },
-                _ => true,
-            };
-            matches!(operation.op, ast::Operator::MatMult)
-                || scalar(&operation.left) && scalar(&operation.right)
+            let known = |side: &'a Expr| model.device(side).is_some() && arrayish(side);
+            !matches!(operation.op, ast::Operator::MatMult)
+                && (known(&operation.left) || known(&operation.right))
         }
-        Expr::Call(call) => !matches!(
-            model.device_function(call),
-            Some(
-                "asarray"
-                    | "array"
-                    | "ascontiguousarray"
-                    | "concatenate"
-                    | "stack"
-                    | "reshape"
-                    | "copy"
-                    | "fromfile"
-            )
-        ),
-        _ => true,
+        Expr::UnaryOp(operation) => arrayish(&operation.operand),
+        Expr::Attribute(attribute) => {
+            matches!(attribute.attr.as_str(), "T" | "mT") && arrayish(&attribute.value)
+        }
+        Expr::Subscript(subscript) => {
+            let parts: &[Expr] = match &*subscript.slice {
+                Expr::Tuple(tuple) => &tuple.elts,
+                slice => std::slice::from_ref(slice),
+            };
+            parts.iter().any(Expr::is_slice_expr) && arrayish(&subscript.value)
+        }
+        Expr::Call(call) => match model.value(&call.func) {
+            Value::Path(path) => match strip_library(path) {
+                Some(
+                    "asarray" | "array" | "ascontiguousarray" | "concatenate" | "stack" | "reshape"
+                    | "fromfile",
+                ) => true,
+                Some("roll" | "flip" | "copy" | "astype" | "cumsum" | "sort" | "fft.fft" | "fft.ifft") => {
+                    call.arguments.args.first().is_some_and(arrayish)
+                }
+                Some(name) if is_elementwise(name) => call.arguments.args.iter().any(arrayish),
+                _ => false,
+            },
+            Value::Method(_, name) => match &*call.func {
+                Expr::Attribute(attribute) => {
+                    matches!(&**name, "copy" | "astype" | "conj" | "clip" | "cumsum")
+                        && arrayish(&attribute.value)
+                }
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
     }
 }
 
@@ -196,11 +221,8 @@ fn is_freed(model: &Model<'_>, id: ExprId, busy: LoopId) -> bool {
 }
 
 /// True if the value has one shape, whatever the iteration.
-fn is_stable<'a>(model: &Model<'a>, expr: &'a Expr, id: LoopId, depth: usize) -> bool {
-    if depth > 12 {
-        return false;
-    }
-    let stable = |expr: &'a Expr| is_stable(model, expr, id, depth + 1);
+fn is_stable<'a>(model: &Model<'a>, expr: &'a Expr, id: LoopId, assumed: &[&'a str]) -> bool {
+    let stable = |expr: &'a Expr| is_stable(model, expr, id, assumed);
     if model.value(expr).is_number()
         || model.value(expr).as_array().is_some_and(|array| array.dimensions() == Some(0))
     {
@@ -213,27 +235,33 @@ fn is_stable<'a>(model: &Model<'a>, expr: &'a Expr, id: LoopId, depth: usize) ->
                 return true;
             }
             let scope = model.index.stmt(model.index.loops[id.at()].stmt).scope;
+            // Its own earlier value is stable by assumption, as in `x = x + y`.
+            if assumed.contains(&name) {
+                return true;
+            }
+            let assumed: Vec<&'a str> = assumed.iter().copied().chain([name]).collect();
             let stores: Vec<ExprId> = model
                 .stores(name, scope)
                 .filter(|store| model.in_loop(model.index.node(*store).innermost, id))
                 .collect();
-            stores.iter().all(|store| match model.index.stmt(model.index.node(*store).stmt).stmt {
-                Stmt::AugAssign(assign) => stable(&assign.value),
-                Stmt::Assign(assign) if model.index.node(*store).parent.is_none() => {
-                    // Its own earlier value is stable by assumption.
-                    is_stable_but(model, &assign.value, name, id, depth + 1)
-                }
-                // `a, b = b, a`
-                Stmt::Assign(assign) => match &*assign.value {
-                    Expr::Tuple(tuple) => tuple.elts.iter().all(Expr::is_name_expr),
+            assumed.len() < 16
+                && !stores.is_empty()
+                && stores.iter().all(|store| match model.index.stmt(model.index.node(*store).stmt).stmt {
+                    Stmt::AugAssign(assign) => is_stable(model, &assign.value, id, &assumed),
+                    Stmt::Assign(assign) if model.index.node(*store).parent.is_none() => {
+                        is_stable(model, &assign.value, id, &assumed)
+                    }
+                    // `a, b = b, a`
+                    Stmt::Assign(assign) => match &*assign.value {
+                        Expr::Tuple(tuple) => tuple.elts.iter().all(Expr::is_name_expr),
+                        _ => false,
+                    },
                     _ => false,
-                },
-                _ => false,
-            })
+                })
         }
         Expr::Attribute(attribute) => {
             matches!(attribute.attr.as_str(), "T" | "mT" | "real" | "imag") && stable(&attribute.value)
-                || !model.loop_effects(id).attributes.contains(attribute.attr.as_str())
+                || !model.loop_effects(id).replaced.contains(attribute.attr.as_str())
                     && stable(&attribute.value)
                     && !matches!(model.value(expr), Value::Unknown)
         }
@@ -309,25 +337,6 @@ fn is_stable<'a>(model: &Model<'a>, expr: &'a Expr, id: LoopId, depth: usize) ->
             }
         }
         _ => model.is_invariant(expr, id),
-    }
-}
-
-/// Stability of the value assigned to `name`, taking `name` itself as stable.
-fn is_stable_but<'a>(model: &Model<'a>, expr: &'a Expr, name: &str, id: LoopId, depth: usize) -> bool {
-    match expr {
-        Expr::Name(other) if other.id.as_str() == name => true,
-        Expr::BinOp(operation) => {
-            is_stable_but(model, &operation.left, name, id, depth)
-                && is_stable_but(model, &operation.right, name, id, depth)
-        }
-        Expr::UnaryOp(operation) => is_stable_but(model, &operation.operand, name, id, depth),
-        Expr::Call(call) if model.device_function(call).is_some_and(is_elementwise) => {
-            call.arguments.args.iter().all(|argument| is_stable_but(model, argument, name, id, depth))
-        }
-        Expr::Call(call) if matches!(model.device_function(call), Some("matmul" | "dot")) => {
-            call.arguments.args.iter().all(|argument| is_stable_but(model, argument, name, id, depth))
-        }
-        _ => is_stable(model, expr, id, depth),
     }
 }
 

@@ -11,8 +11,8 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     name: "tiny-arrays",
     severity: Severity::Warning,
     what: "Finds device arrays of zero dimensions, or of a few elements, that a loop or comprehension collects in a list,
-dict or set. Loops known to run fewer than a thousand times, loops over epochs, batches and the like, and collections
-that are emptied are left alone.",
+dict or set. Loops known to run fewer than a thousand times, comprehensions of unknown length, loops over epochs, batches and the
+like, and collections that are emptied are left alone.",
     why: "Every array is its own block, at least 64 bytes and often a page of the runtime's pool, plus several hundred
 bytes of Python objects, for eight bytes of data.",
     example: "
@@ -53,7 +53,7 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
                     && model.repeats(innermost, outermost_of(model, display, innermost), MANY)
                     && !names_large_step(model, innermost)
                     && !walks_arrays(model, innermost)
-                    && model.may_run_long(innermost)
+                    && is_surely_long(model, innermost)
             }
             _ => false,
         };
@@ -72,6 +72,16 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
 
 fn is_tiny(array: &Array) -> bool {
     array.dimensions() == Some(0) || array.elements().is_some_and(|count| count <= TINY)
+}
+
+/// A comprehension over an array, or over a range that is known to be long; over anything else it is mostly short.
+fn is_surely_long(model: &Model<'_>, id: LoopId) -> bool {
+    match &model.index.loops[id.at()].kind {
+        LoopKind::Comprehension(_, generator) => {
+            model.value(&generator.iter).as_array().is_some() || model.trips(id).is_some()
+        }
+        _ => false,
+    }
 }
 
 /// A name from outside the loop is one array, however often it is kept.

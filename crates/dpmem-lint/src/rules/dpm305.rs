@@ -29,7 +29,7 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
     let model = checker.model;
     for node in &model.index.stmts {
         let Stmt::Assign(assign) = node.stmt else { continue };
-        let [Expr::Name(target)] = assign.targets.as_slice() else { continue };
+        let [target] = assign.targets.as_slice() else { continue };
         let Expr::Call(call) = &*assign.value else { continue };
         let Some(function) = model.device_function(call) else { continue };
         let replacement = match function {
@@ -37,6 +37,14 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
             "zeros_like" | "ones_like" | "full_like" => "empty_like",
             _ => continue,
         };
+        if let Expr::Attribute(attribute) = target
+            && attribute.value.is_name_expr()
+            && let Some(next) = model.index.blocks[node.block.at()].get(node.position + 1)
+            && overwrites_at_once(model, next, model.text(target))
+        {
+            report(checker, call, function, replacement, model.text(target));
+        }
+        let Expr::Name(target) = target else { continue };
         let name = target.id.as_str();
         let scope = &model.index.functions[node.scope.at()];
         if scope.globals.contains(name)
@@ -50,14 +58,48 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
         let Some(next) = next else { continue };
         // A branch in between may leave, but cannot see the array.
         if overwrites(model, next, name, &assign.value, assign.end()) {
-            let text = model.text(&*call.func);
-            checker.report(
-                call.range(),
-                format!("what `{text}` writes into `{name}` is overwritten before it is read"),
-                format!("allocate without filling, `{replacement}`"),
-                fixed(model, call, function, replacement),
-            );
+            report(checker, call, function, replacement, name);
         }
+    }
+}
+
+fn report(
+    checker: &mut Checker<'_, '_>,
+    call: &ast::ExprCall,
+    function: &str,
+    replacement: &str,
+    target: &str,
+) {
+    let model = checker.model;
+    let text = model.text(&*call.func);
+    checker.report(
+        call.range(),
+        format!("what `{text}` writes into `{target}` is overwritten before it is read"),
+        format!("allocate without filling, `{replacement}`"),
+        fixed(model, call, function, replacement),
+    );
+}
+
+/// The very next statement is `self.x[...] = value` or `self.x.fill(value)` of a value that nothing computes.
+fn overwrites_at_once(model: &Model<'_>, stmt: &Stmt, target: &str) -> bool {
+    let plain = |value: &Expr| matches!(value, Expr::Name(_) | Expr::NumberLiteral(_) | Expr::UnaryOp(_));
+    match stmt {
+        Stmt::Assign(assign) => match assign.targets.as_slice() {
+            [Expr::Subscript(subscript)] => {
+                model.text(&*subscript.value) == target && is_whole(&subscript.slice) && plain(&assign.value)
+            }
+            _ => false,
+        },
+        Stmt::Expr(stmt) => match &*stmt.value {
+            Expr::Call(call) => match (&*call.func, &*call.arguments.args) {
+                (Expr::Attribute(method), [value]) => {
+                    method.attr.as_str() == "fill" && model.text(&*method.value) == target && plain(value)
+                }
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
     }
 }
 

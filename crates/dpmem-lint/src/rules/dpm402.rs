@@ -197,6 +197,20 @@ fn called(checker: &mut Checker<'_, '_>, id: ExprId, call: &ast::ExprCall) {
     }
     if let Some(name) = path.strip_prefix("numpy.") {
         on_device(checker, id, call, name);
+    } else if let Some("concatenate" | "concat" | "stack" | "hstack" | "vstack" | "dstack" | "column_stack") =
+        strip_library(path)
+        && let Some(Expr::List(ast::ExprList { elts, .. }) | Expr::Tuple(ast::ExprTuple { elts, .. })) =
+            call.arguments.args.first()
+    {
+        if let Some(part) = elts.iter().find(|part| matches!(side(model, part), Side::Host)) {
+            let (function, text) = (model.text(&*call.func), model.text(part));
+            checker.report(
+                call.range(),
+                format!("`{function}` gets the NumPy array `{text}`: `TypeError`"),
+                format!("send it to the device first, `dpnp.asarray({text})`, once and outside loops"),
+                None,
+            );
+        }
     } else if let Some(name) = strip_library(path)
         && (accepts_out(name) || is_reduction(name))
         && let Some(argument) =
@@ -288,14 +302,10 @@ fn on_device(checker: &mut Checker<'_, '_>, id: ExprId, call: &ast::ExprCall, na
 }
 
 fn has_device(model: &Model<'_>, argument: &Expr) -> bool {
-    match model.value(argument) {
-        Value::Array(array) => array.is_device(),
-        Value::Container(Some(element)) => argument.is_list_expr() && element.as_device().is_some(),
-        Value::Tuple(items) => {
-            argument.is_tuple_expr() && items.iter().any(|item| item.as_device().is_some())
-        }
-        _ => false,
+    if let Expr::List(ast::ExprList { elts, .. }) | Expr::Tuple(ast::ExprTuple { elts, .. }) = argument {
+        return elts.iter().any(|element| model.device(element).is_some());
     }
+    model.device(argument).is_some()
 }
 
 /// The same call of dpnp's function.
@@ -308,7 +318,13 @@ fn replaced(model: &Model<'_>, id: ExprId, call: &ast::ExprCall, name: &str, roo
     {
         return None;
     }
-    let host_argument = call.arguments.args.iter().any(|argument| model.host(argument).is_some());
+    let is_host = |expr: &Expr| model.host(expr).is_some();
+    let host_argument = call.arguments.args.iter().any(|argument| match argument {
+        Expr::List(ast::ExprList { elts, .. }) | Expr::Tuple(ast::ExprTuple { elts, .. }) => {
+            elts.iter().any(is_host)
+        }
+        argument => is_host(argument),
+    });
     if host_argument || call.arguments.keywords.iter().any(|keyword| model.host(&keyword.value).is_some()) {
         return None;
     }

@@ -119,6 +119,12 @@ fn read<'a>(model: &Model<'a>, id: ExprId) -> Option<(&'a Expr, &'static str)> {
                 }
                 return Some((&attribute.value, "`item()`"));
             }
+            // `logger.info("%s", x)` prints.
+            Value::Unknown | Value::Function(_) => {
+                let Expr::Attribute(attribute) = &*call.func else { return None };
+                let logs = matches!(attribute.attr.as_str(), "debug" | "info" | "warning" | "error");
+                return if logs { printed(model, call).map(|read| (read, "logging")) } else { None };
+            }
             _ => return None,
         }
     }

@@ -25,6 +25,8 @@ pub(crate) struct Effects<'a> {
     pub(crate) touched: FxHashSet<&'a str>,
     /// Names of attributes stored, whatever the object.
     pub(crate) attributes: FxHashSet<&'a str>,
+    /// Names of attributes bound to another object.
+    pub(crate) replaced: FxHashSet<&'a str>,
     /// Something is called that is neither a library function nor followed.
     pub(crate) calls_unknown: bool,
 }
@@ -51,6 +53,9 @@ fn expression<'a>(model: &Model<'a>, id: ExprId, depth: usize, effects: &mut Eff
         }
         Expr::Attribute(attribute) if !matches!(attribute.ctx, ast::ExprContext::Load) => {
             effects.attributes.insert(attribute.attr.as_str());
+            if !model.is_augmented(id) {
+                effects.replaced.insert(attribute.attr.as_str());
+            }
         }
         Expr::Subscript(subscript) if !matches!(subscript.ctx, ast::ExprContext::Load) => {
             touch(&subscript.value, effects);
@@ -126,6 +131,7 @@ fn called<'a>(model: &Model<'a>, call: &'a ast::ExprCall, depth: usize, effects:
             let inner = of(model, Region::Function(*function), depth + 1);
             effects.calls_unknown |= inner.calls_unknown;
             effects.attributes.extend(inner.attributes.iter().copied());
+            effects.replaced.extend(inner.replaced.iter().copied());
             let own = &model.index.functions[function.at()];
             let outside = |name: &&&str| !own.bound.contains(**name) || own.globals.contains(**name);
             effects.touched.extend(inner.touched.iter().filter(outside).copied());

@@ -1041,6 +1041,13 @@ impl<'a> Flow<'a, '_> {
                 if self.index.functions[id.at()].yields { container(Some(value)) } else { value }
             }
             Value::Class(class) => Value::Instance(*class),
+            // Only dpnp arrays have this method.
+            Value::Unknown
+                if arguments.is_empty()
+                    && matches!(&*node.func, Expr::Attribute(attribute) if attribute.attr.as_str() == "asnumpy") =>
+            {
+                Value::Array(Array { on_usm: true, ..Array::host() })
+            }
             _ => Value::Unknown,
         }
     }

@@ -566,6 +566,9 @@ fn array_call(name: &str, call: &Call<'_>, place: Place) -> Value {
             let dtype = call.dtype(usize::MAX).unwrap_or_else(|| range_dtype(name, call));
             let extent = match (name, call.arguments) {
                 ("arange", [Value::Number(stop)]) => stop.integer,
+                ("arange", [Value::Number(start), Value::Number(stop)]) => {
+                    start.integer.zip(stop.integer).and_then(|(start, stop)| stop.checked_sub(start))
+                }
                 ("linspace" | "logspace" | "geomspace", [_, _, Value::Number(count), ..]) => count.integer,
                 ("linspace" | "logspace" | "geomspace", [_, _]) => match call.keyword("num") {
                     Some(count) => count.as_integer(),
@@ -718,7 +721,9 @@ fn converted(name: &str, call: &Call<'_>, base: Array) -> Value {
 }
 
 fn reduced(name: &str, array: Option<&Array>, call: &Call<'_>, base: Array, axis_at: usize) -> Value {
-    let dtype = match (name, array.and_then(|array| array.dtype)) {
+    let given = array.and_then(|array| array.dtype);
+    let given = given.or_else(|| call.arguments.first().filter(|_| array.is_none()).and_then(value_dtype));
+    let dtype = match (name, given) {
         (name, _) if BOOLEAN.contains(&name) => Some(Dtype::BOOL),
         ("argmax" | "argmin" | "count_nonzero", _) => Some(Dtype::I64),
         ("sum" | "prod", Some(dtype)) if dtype.category < Category::Float => None,
@@ -973,7 +978,7 @@ fn random_call(name: &str, call: &Call<'_>, base: Array) -> Value {
 fn sampled(single: bool, dtype: Option<Dtype>, shape: Option<Rc<[Dim]>>, base: Array) -> Value {
     match (single, base.place) {
         (true, Place::Host) => Value::Number(Number::python(Category::Float)),
-        (true, Place::Device) => Value::Array(Array { dtype, ..base }),
+        (true, Place::Device) => Value::Array(Array { dtype, ..base }.of_dimensions(0)),
         (false, _) => Value::Array(Array { dtype, shape, ..base }),
     }
 }

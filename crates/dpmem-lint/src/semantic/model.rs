@@ -212,27 +212,30 @@ impl<'a> Model<'a> {
             {
                 Some(elts.len() as u64)
             }
-            Expr::Call(call) => match (self.path(&call.func)?, &*call.arguments.args) {
-                ("builtins.range", arguments) => {
-                    let numbers: Option<Vec<i64>> =
-                        arguments.iter().map(|argument| self.value(argument).as_integer()).collect();
-                    let (start, stop, step) = match numbers?.as_slice() {
-                        [stop] => (0, *stop, 1),
-                        [start, stop] => (*start, *stop, 1),
-                        [start, stop, step] if *step != 0 => (*start, *stop, *step),
-                        _ => return None,
-                    };
-                    let span = if step > 0 { stop.checked_sub(start)? } else { start.checked_sub(stop)? };
-                    Some(span.max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+            Expr::Call(call) if self.path(&call.func).is_some_and(|path| path.starts_with("builtins.")) => {
+                match (self.path(&call.func)?, &*call.arguments.args) {
+                    ("builtins.range", arguments) => {
+                        let numbers: Option<Vec<i64>> =
+                            arguments.iter().map(|argument| self.value(argument).as_integer()).collect();
+                        let (start, stop, step) = match numbers?.as_slice() {
+                            [stop] => (0, *stop, 1),
+                            [start, stop] => (*start, *stop, 1),
+                            [start, stop, step] if *step != 0 => (*start, *stop, *step),
+                            _ => return None,
+                        };
+                        let span =
+                            if step > 0 { stop.checked_sub(start)? } else { start.checked_sub(stop)? };
+                        Some(span.max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+                    }
+                    ("builtins.enumerate" | "builtins.reversed" | "builtins.sorted", [inner, ..]) => {
+                        self.length(inner)
+                    }
+                    ("builtins.zip", arguments) => {
+                        arguments.iter().filter_map(|argument| self.length(argument)).min()
+                    }
+                    _ => None,
                 }
-                ("builtins.enumerate" | "builtins.reversed" | "builtins.sorted", [inner, ..]) => {
-                    self.length(inner)
-                }
-                ("builtins.zip", arguments) => {
-                    arguments.iter().filter_map(|argument| self.length(argument)).min()
-                }
-                _ => None,
-            },
+            }
             _ => match self.value(iterated) {
                 Value::Tuple(items) => Some(items.len() as u64),
                 Value::Array(array) => match array.shape.as_ref()?.first()? {
@@ -244,7 +247,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Length of a name that is bound once, to a list or tuple as written, and never grows.
+    /// Greatest length of a name that is only bound to lists or tuples as written, and never grows.
     fn display_length(&self, iterated: &Expr) -> Option<u64> {
         let Expr::Name(name) = iterated else { return None };
         let name = name.id.as_str();
@@ -255,16 +258,17 @@ impl<'a> Model<'a> {
             .iter()
             .map(|id| self.index.node(*id))
             .filter(|node| !is_load(node.expr, name) && self.owner(node.scope, name) == scope);
-        let (store, None) = (stores.next()?, stores.next()) else { return None };
-        let Stmt::Assign(assign) = self.index.stmt(store.stmt).stmt else { return None };
-        let length = match &*assign.value {
-            Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. })
-                if store.parent.is_none() && !elts.iter().any(Expr::is_starred_expr) =>
-            {
-                elts.len() as u64
+        let length = stores.try_fold(None, |longest: Option<u64>, store| {
+            let Stmt::Assign(assign) = self.index.stmt(store.stmt).stmt else { return None };
+            match &*assign.value {
+                Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. })
+                    if store.parent.is_none() && !elts.iter().any(Expr::is_starred_expr) =>
+                {
+                    Some(longest.max(Some(elts.len() as u64)))
+                }
+                _ => None,
             }
-            _ => return None,
-        };
+        })??;
         let grows = self.index.occurrences(name).iter().any(|id| {
             let parent = self.index.node(*id).parent.map(|parent| self.index.node(parent).expr);
             matches!(parent, Some(Expr::Attribute(attribute))
@@ -788,6 +792,16 @@ impl<'a> Model<'a> {
         let Some(id) = self.index.expr_id(expr) else { return false };
         let scope = self.owner(self.index.node(id).scope, name.id.as_str());
         matches!(self.value(expr), Value::Unknown) && self.stores(name.id.as_str(), scope).next().is_none()
+    }
+
+    /// True for a parameter of the function.
+    pub(crate) fn is_parameter(&self, name: &str, scope: FunctionId) -> bool {
+        match &self.index.functions[scope.at()].kind {
+            FunctionKind::Def(def) => {
+                def.parameters.iter().any(|parameter| parameter.name().as_str() == name)
+            }
+            FunctionKind::Lambda(_) | FunctionKind::Module => false,
+        }
     }
 
     /// Every load of `name` in the scope, with its number.

@@ -31,6 +31,11 @@ pub(super) fn check(checker: &mut Checker<'_, '_>) {
         let Stmt::Assign(assign) = node.stmt else { continue };
         let [target] = assign.targets.as_slice() else { continue };
         let Expr::Call(call) = &*assign.value else { continue };
+        // Where errors are caught, what was there before can be seen after all.
+        let Some(id) = model.index.stmt_id(node.stmt) else { continue };
+        if model.is_guarded(id) {
+            continue;
+        }
         let Some(function) = model.device_function(call) else { continue };
         let replacement = match function {
             "zeros" | "ones" | "full" => "empty",

@@ -4,6 +4,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::parse::Ranged;
 use crate::parse::ast::{self, Expr, Stmt};
 use crate::parse::visitor::{self, Visitor};
 
@@ -82,6 +83,8 @@ pub(crate) struct FunctionNode<'a> {
     pub(crate) yields: bool,
     /// Another compiler runs the body (`numba`, `numba_dpex`): Python's rules do not hold in it.
     pub(crate) compiled: bool,
+    /// Numbers of the expressions in it, those of functions inside included.
+    pub(crate) exprs: std::ops::Range<u32>,
 }
 
 pub(crate) struct ClassNode<'a> {
@@ -132,9 +135,17 @@ impl<'a> Index<'a> {
             bound: FxHashSet::default(),
             yields: false,
             compiled: false,
+            exprs: 0..0,
         });
         builder.visit_body(suite);
-        builder.index
+        let mut index = builder.index;
+        index.functions[MODULE.at()].exprs = 0..index.exprs.len() as u32;
+        // Comprehensions are numbered in the order in which they run.
+        let exprs = &index.exprs;
+        for occurrences in index.names.values_mut() {
+            occurrences.sort_by_key(|id| exprs[id.at()].expr.start());
+        }
+        index
     }
 
     /// Every place where the plain name stands, in source order.
@@ -221,7 +232,9 @@ impl<'a> Builder<'a> {
             bound: FxHashSet::default(),
             yields: false,
             compiled,
+            exprs: 0..0,
         });
+        let first = self.index.exprs.len() as u32;
         let before = (
             self.scope,
             self.innermost.take(),
@@ -230,6 +243,7 @@ impl<'a> Builder<'a> {
         );
         self.scope = id;
         run(self);
+        self.index.functions[id.at()].exprs = first..self.index.exprs.len() as u32;
         (self.scope, self.innermost, self.class, self.guarded) = before;
     }
 

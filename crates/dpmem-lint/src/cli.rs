@@ -192,7 +192,7 @@ fn inputs(arguments: &Arguments, stdin: &mut dyn Read) -> (Vec<Input>, Vec<Strin
         arguments.paths.iter().cloned().partition(|path| path.as_os_str() != "-");
     if !piped.is_empty() {
         let path = PathBuf::from(&arguments.stdin_filename);
-        match lint::read(stdin) {
+        match lint::read(&path, stdin) {
             Ok(content) => {
                 if let Some(settings) = settings(&path, &mut errors) {
                     inputs.push(Input {
@@ -230,7 +230,9 @@ fn outcome(input: &Input, selection: &Selection, fix: Option<Safety>) -> Outcome
     let task = Task { settings: &input.settings, selection, fix };
     let content = match &input.content {
         Some(content) => Ok(content.clone()),
-        None => std::fs::File::open(&input.path).map_err(|error| error.to_string()).and_then(lint::read),
+        None => std::fs::File::open(&input.path)
+            .map_err(|error| error.to_string())
+            .and_then(|file| lint::read(&input.path, file)),
     };
     match content {
         Ok(content) => lint::check(&input.name, &input.path, content, &task),

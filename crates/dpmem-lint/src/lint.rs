@@ -13,8 +13,10 @@ use crate::semantic::Model;
 use crate::source::{Position, Source};
 use crate::suppress::Suppressions;
 
-/// Files larger than this are refused, so that memory stays bounded.
-pub const FILE_LIMIT: u64 = 16 << 20;
+/// Python larger than this is refused, so that memory stays bounded.
+pub const FILE_LIMIT: u64 = 8 << 20;
+/// Notebooks carry pictures; what counts against [`FILE_LIMIT`] is their code.
+const NOTEBOOK_LIMIT: u64 = 64 << 20;
 
 /// Stack for a text at the nesting limit.
 const DEEP_STACK_BYTES: usize = 1 << 30;
@@ -85,17 +87,22 @@ pub(crate) struct Task<'t> {
     pub(crate) fix: Option<Safety>,
 }
 
-/// Reads at most [`FILE_LIMIT`] bytes.
+/// Reads a file, or as much as the limit of its kind allows.
 ///
 /// # Errors
 /// A fragment that says why not.
-pub(crate) fn read(reader: impl Read) -> Result<Vec<u8>, String> {
+pub(crate) fn read(path: &Path, reader: impl Read) -> Result<Vec<u8>, String> {
+    let limit = if is_notebook(path) { NOTEBOOK_LIMIT } else { FILE_LIMIT };
     let mut bytes = Vec::new();
-    reader.take(FILE_LIMIT + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > FILE_LIMIT {
-        return Err(format!("expected at most {FILE_LIMIT} bytes, found more"));
+    reader.take(limit + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > limit {
+        return Err(format!("expected at most {limit} bytes, found more"));
     }
     Ok(bytes)
+}
+
+fn is_notebook(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "ipynb")
 }
 
 /// Checks the content of a file.
@@ -104,7 +111,7 @@ pub(crate) fn check(name: &str, path: &Path, bytes: Vec<u8>, task: &Task<'_>) ->
         Ok(decoded) => decoded,
         Err(error) => return Outcome::failed(format!("read `{name}`: {error}")),
     };
-    if path.extension().is_some_and(|extension| extension == "ipynb") {
+    if is_notebook(path) {
         return notebook(name, path, &text, task);
     }
     let mut outcome = Outcome::default();
@@ -235,6 +242,11 @@ fn notebook(name: &str, path: &Path, text: &str, task: &Task<'_>) -> Outcome {
             Ok(notebook) => notebook,
             Err(error) => return Outcome::failed(format!("{error} in `{name}`")),
         };
+        if notebook.text().len() as u64 > FILE_LIMIT {
+            return Outcome::failed(format!(
+                "read `{name}`: expected at most {FILE_LIMIT} bytes of code, found more"
+            ));
+        }
         let source = Source::new(notebook.masked().to_owned());
         let findings = match findings(&source, path, task) {
             Ok(findings) => findings,

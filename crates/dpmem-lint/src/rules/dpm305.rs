@@ -115,7 +115,7 @@ fn mentions(model: &Model<'_>, range: TextRange, name: &str) -> usize {
 
 /// A nested function or lambda sees the name.
 fn is_captured(model: &Model<'_>, name: &str, scope: FunctionId) -> bool {
-    model.index.occurrences(name).iter().any(|id| {
+    model.index.occurrences_of_scope(name, scope).iter().any(|id| {
         let other = model.index.node(*id).scope;
         other != scope && model.owner(other, name) == scope
     })

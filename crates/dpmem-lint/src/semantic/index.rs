@@ -4,9 +4,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::parse::Ranged;
 use crate::parse::ast::{self, Expr, Stmt};
 use crate::parse::visitor::{self, Visitor};
+use crate::parse::{Ranged, TextRange};
 
 macro_rules! id {
     ($name:ident, $what:literal) => {
@@ -102,6 +102,8 @@ pub(crate) struct Index<'a> {
     pub(crate) classes: Vec<ClassNode<'a>>,
     /// Names that are arguments of `range` somewhere, so integers.
     pub(crate) integers: FxHashSet<&'a str>,
+    /// The `import` statements, in source order.
+    pub(crate) imports: Vec<StmtId>,
     names: FxHashMap<&'a str, Vec<ExprId>>,
     expr_ids: FxHashMap<usize, ExprId>,
     stmt_ids: FxHashMap<usize, StmtId>,
@@ -151,6 +153,23 @@ impl<'a> Index<'a> {
     /// Every place where the plain name stands, in source order.
     pub(crate) fn occurrences(&self, name: &str) -> &[ExprId] {
         self.names.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Places of the plain name in a range of the source.
+    pub(crate) fn occurrences_in(&self, name: &str, range: TextRange) -> &[ExprId] {
+        let all = self.occurrences(name);
+        let first = all.partition_point(|id| self.node(*id).expr.start() < range.start());
+        let end = all.partition_point(|id| self.node(*id).expr.start() < range.end());
+        &all[first..end.max(first)]
+    }
+
+    /// Places of the plain name in a scope and the scopes inside it.
+    pub(crate) fn occurrences_of_scope(&self, name: &str, scope: FunctionId) -> &[ExprId] {
+        match &self.functions[scope.at()].kind {
+            FunctionKind::Module => self.occurrences(name),
+            FunctionKind::Def(def) => self.occurrences_in(name, def.range),
+            FunctionKind::Lambda(lambda) => self.occurrences_in(name, lambda.range),
+        }
     }
 
     pub(crate) fn expr_id(&self, expr: &Expr) -> Option<ExprId> {
@@ -380,9 +399,10 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn names(&mut self, stmt: &'a Stmt) {
+    fn names(&mut self, stmt: &'a Stmt, id: StmtId) {
         match stmt {
             Stmt::Import(import) => {
+                self.index.imports.push(id);
                 for alias in &import.names {
                     let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
                     self.bind(name.split('.').next().unwrap_or(name));
@@ -474,7 +494,7 @@ impl<'a> Visitor<'a> for Builder<'a> {
             end_expr: 0,
             end_stmt: 0,
         });
-        self.names(stmt);
+        self.names(stmt, id);
         let before = (self.parent_stmt.replace(id), self.parent_expr.take());
         self.compound(stmt);
         (self.parent_stmt, self.parent_expr) = before;

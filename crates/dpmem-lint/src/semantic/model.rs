@@ -116,7 +116,7 @@ impl<'a> Model<'a> {
             }
         };
         let mut name = None;
-        for node in &self.index.stmts {
+        for node in self.index.imports.iter().map(|id| self.index.stmt(*id)) {
             if let Stmt::Import(import) = node.stmt
                 && visible(node.scope)
                 && !node.guarded
@@ -182,7 +182,7 @@ impl<'a> Model<'a> {
 
     /// Every load of `name` in the scope, with its number.
     pub(crate) fn loads<'m>(&'m self, name: &'m str, scope: FunctionId) -> impl Iterator<Item = ExprId> + 'm {
-        self.index.occurrences(name).iter().copied().filter(move |id| {
+        self.index.occurrences_of_scope(name, scope).iter().copied().filter(move |id| {
             let node = self.index.node(*id);
             is_load(node.expr, name)
                 && (node.scope == scope
@@ -192,7 +192,7 @@ impl<'a> Model<'a> {
 
     /// Every binding of `name` in the scope.
     pub(crate) fn stores<'m>(&'m self, name: &str, scope: FunctionId) -> impl Iterator<Item = ExprId> + 'm {
-        self.index.occurrences(name).iter().copied().filter(move |id| {
+        self.index.occurrences_of_scope(name, scope).iter().copied().filter(move |id| {
             let node = self.index.node(*id);
             node.scope == scope
                 && matches!(node.expr, Expr::Name(other) if matches!(other.ctx, ast::ExprContext::Store))
@@ -201,9 +201,8 @@ impl<'a> Model<'a> {
 
     /// Occurrences of the name in a range of the source.
     pub(crate) fn mentions<'m>(&'m self, range: TextRange, name: &str) -> impl Iterator<Item = ExprId> + 'm {
-        let all = self.index.occurrences(name);
-        let first = all.partition_point(|id| self.range(*id).start() < range.start());
-        all[first..].iter().copied().take_while(move |id| range.contains_range(self.range(*id)))
+        let inside = move |id: &ExprId| range.contains_range(self.range(*id));
+        self.index.occurrences_in(name, range).iter().copied().filter(inside)
     }
 
     /// True for the target of `+=` and its kin.

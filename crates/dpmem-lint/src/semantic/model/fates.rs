@@ -1,6 +1,7 @@
 //! Where values end up: read and let go, bound, or kept.
 
 use super::{Fate, Model, is_load, keyword};
+use crate::parse::Ranged;
 use crate::parse::ast::{self, Expr, Stmt};
 use crate::semantic::effects;
 use crate::semantic::index::{ExprId, FunctionId, FunctionKind, LoopId};
@@ -211,7 +212,7 @@ impl<'a> Model<'a> {
         };
         let Some(parameter) = def.parameters.args.get(at) else { return true };
         let name = parameter.parameter.name.as_str();
-        self.index.occurrences(name).iter().any(|id| {
+        self.index.occurrences_of_scope(name, function).iter().any(|id| {
             let node = self.index.node(*id);
             is_load(node.expr, name)
                 && (node.scope == function && !self.is_read_only(*id, node.parent)
@@ -255,8 +256,7 @@ impl<'a> Model<'a> {
         }
         let stmt = self.index.stmt(self.index.loops[id.at()].stmt);
         let scope = stmt.scope;
-        let inside = stmt.first_expr..stmt.end_expr;
-        self.index.occurrences(name).iter().copied().filter(|id| inside.contains(&id.0)).any(|expr| {
+        self.index.occurrences_in(name, stmt.stmt.range()).iter().copied().any(|expr| {
             let node = self.index.node(expr);
             if !is_load(node.expr, name) {
                 return false;

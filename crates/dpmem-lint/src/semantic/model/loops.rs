@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::{Fate, Model, is_load};
+use crate::parse::Ranged;
 use crate::parse::ast::{self, Expr, Stmt};
 use crate::semantic::effects::Region;
 use crate::semantic::index::{ExprId, FunctionId, FunctionKind, LoopId, LoopKind, MODULE};
@@ -259,8 +260,7 @@ impl<'a> Model<'a> {
     /// True if the loop binds the name to another object; `+=` on a container does not.
     pub(crate) fn rebinds(&self, name: &str, id: LoopId) -> bool {
         let stmt = self.index.stmt(self.index.loops[id.at()].stmt);
-        let inside = stmt.first_expr..stmt.end_expr;
-        self.index.occurrences(name).iter().copied().filter(|id| inside.contains(&id.0)).any(|expr| {
+        self.index.occurrences_in(name, stmt.stmt.range()).iter().copied().any(|expr| {
             let node = self.index.node(expr);
             self.in_loop(node.innermost, id) && !is_load(node.expr, name) && !self.is_augmented(expr)
         })
@@ -318,7 +318,7 @@ impl<'a> Model<'a> {
                 }
             }
         }
-        self.index.occurrences(name).iter().any(|id| {
+        self.index.occurrences_of_scope(name, owner).iter().any(|id| {
             let node = self.index.node(*id);
             node.scope == owner
                 && is_load(node.expr, name)

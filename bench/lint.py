@@ -2,8 +2,9 @@
 
 usage: bench/lint.py [--lint COMMAND] [--ruff COMMAND] [--rounds N] [--folder DIR]
 
-Both get the same list of files, all rules (ruff: its default rules, and `ALL` for comparison), no cache, and take
-turns; the best of the rounds counts. Prints one line per measurement, then the ratio and the start-up time.
+Both get the same list of files and no cache, dpmem all its rules, ruff its default rules and then `ALL`. They
+take turns, and the best of the rounds counts. Prints one line per measurement, the ratios and the start-up
+time.
 """
 
 import argparse

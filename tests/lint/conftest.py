@@ -8,7 +8,6 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CORPUS = ROOT / "crates" / "dpmem-lint" / "tests" / "corpus"
 
 
 def find_linter() -> list[str] | None:

@@ -1,7 +1,7 @@
 """Runs a program and prints what it left in its globals, for comparison: `run_program.py FILE`.
 
-One JSON object: `error` (name of the exception that ended it, or null) and `values`, by global name. Arrays are
-fetched and printed with shape and dtype; what cannot be compared is left out.
+One JSON object: `error` (name of the exception that ended it, or null) and `values`, by global name. Arrays
+are fetched and printed with shape and dtype; what cannot be compared is left out.
 """
 
 import json

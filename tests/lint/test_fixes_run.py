@@ -10,9 +10,10 @@ import subprocess
 import sys
 
 import pytest
-from conftest import CORPUS
 
-RUNNER = pathlib.Path(__file__).parent / "run_program.py"
+HERE = pathlib.Path(__file__).resolve().parent
+RUNNER = HERE / "run_program.py"
+CORPUS = HERE.parents[1] / "crates" / "dpmem-lint" / "tests" / "corpus"
 
 # Programs that cannot be run as they are: they need an argument, another package, or another device.
 NOT_RUN = {"faulty_tensor_while", "faulty_tensor_async"}

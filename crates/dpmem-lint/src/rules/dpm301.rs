@@ -234,16 +234,12 @@ fn is_stable<'a>(model: &Model<'a>, expr: &'a Expr, id: LoopId, assumed: &[&'a s
             if !model.loop_effects(id).bound.contains(name) {
                 return true;
             }
-            let scope = model.index.stmt(model.index.loops[id.at()].stmt).scope;
             // Its own earlier value is stable by assumption, as in `x = x + y`.
             if assumed.contains(&name) {
                 return true;
             }
             let assumed: Vec<&'a str> = assumed.iter().copied().chain([name]).collect();
-            let stores: Vec<ExprId> = model
-                .stores(name, scope)
-                .filter(|store| model.in_loop(model.index.node(*store).innermost, id))
-                .collect();
+            let stores: Vec<ExprId> = model.stores_in_loop(name, id).collect();
             assumed.len() < 16
                 && !stores.is_empty()
                 && stores.iter().all(|store| match model.index.stmt(model.index.node(*store).stmt).stmt {
@@ -424,11 +420,9 @@ fn fixed<'a>(model: &Model<'a>, id: ExprId, busy: LoopId) -> Option<Fix> {
             .device(expr)
             .is_some_and(|array| array.dtype == Some(dtype) && array.shape.as_ref() == Some(shape))
     };
-    let stores: Vec<ExprId> = model.stores(name, node.scope).collect();
-    let aliased = model
-        .loads(name, node.scope)
-        .any(|load| !matches!(model.fate(load), Fate::Consumed | Fate::Discarded | Fate::Returned));
-    if aliased {
+    // More than two are never a case for a fix.
+    let stores: Vec<ExprId> = model.stores(name, node.scope).take(3).collect();
+    if model.is_aliased(name, node.scope) {
         return None;
     }
     // `x = x + y`, x made here.

@@ -24,6 +24,7 @@ pub(crate) struct Model<'a> {
     values: Vec<Value>,
     effects: RefCell<FxHashMap<Region, Rc<Effects<'a>>>>,
     changed_attributes: std::cell::OnceCell<FxHashSet<&'a str>>,
+    aliased: RefCell<FxHashMap<(&'a str, FunctionId), bool>>,
 }
 
 /// Where the value of an expression ends up.
@@ -59,6 +60,7 @@ impl<'a> Model<'a> {
             values,
             effects: RefCell::default(),
             changed_attributes: std::cell::OnceCell::new(),
+            aliased: RefCell::default(),
         }
     }
 
@@ -197,6 +199,29 @@ impl<'a> Model<'a> {
             node.scope == scope
                 && matches!(node.expr, Expr::Name(other) if matches!(other.ctx, ast::ExprContext::Store))
         })
+    }
+
+    /// Every binding of `name` in the loop.
+    pub(crate) fn stores_in_loop<'m>(&'m self, name: &str, id: LoopId) -> impl Iterator<Item = ExprId> + 'm {
+        let stmt = self.index.stmt(self.index.loops[id.at()].stmt);
+        self.index.occurrences_in(name, stmt.stmt.range()).iter().copied().filter(move |store| {
+            let node = self.index.node(*store);
+            node.scope == stmt.scope
+                && self.in_loop(node.innermost, id)
+                && matches!(node.expr, Expr::Name(other) if matches!(other.ctx, ast::ExprContext::Store))
+        })
+    }
+
+    /// True if something else than the name may come to hold what it holds.
+    pub(crate) fn is_aliased(&self, name: &'a str, scope: FunctionId) -> bool {
+        if let Some(known) = self.aliased.borrow().get(&(name, scope)) {
+            return *known;
+        }
+        let aliased = self
+            .loads(name, scope)
+            .any(|load| !matches!(self.fate(load), Fate::Consumed | Fate::Discarded | Fate::Returned));
+        self.aliased.borrow_mut().insert((name, scope), aliased);
+        aliased
     }
 
     /// Occurrences of the name in a range of the source.

@@ -15,6 +15,8 @@ use crate::suppress::Suppressions;
 
 /// Python larger than this is refused, so that memory stays bounded.
 pub const FILE_LIMIT: u64 = 8 << 20;
+/// The same for a program that rules apply to, whose every expression is remembered.
+const PROGRAM_LIMIT: usize = 4 << 20;
 /// Notebooks carry pictures; what counts against [`FILE_LIMIT`] is their code.
 const NOTEBOOK_LIMIT: u64 = 64 << 20;
 
@@ -183,6 +185,10 @@ fn shallow_findings(source: &Source, path: &Path, task: &Task<'_>) -> Result<Vec
     let parsed = parse::parse(source.text()).map_err(ParseFault)?;
     if !is_of_interest(source.text()) {
         return Ok(Vec::new());
+    }
+    if source.text().len() > PROGRAM_LIMIT {
+        let message = format!("check: expected at most {PROGRAM_LIMIT} bytes, found {}", source.text().len());
+        return Err(ParseFault(parse::ParseError { offset: 0, message }));
     }
     let model = Model::of(source, parsed.suite());
     let mut findings = rules::check(&model, &|code| task.settings.selects(code, path, task.selection));

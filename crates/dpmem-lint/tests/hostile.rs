@@ -54,6 +54,8 @@ fn huge_files_are_refused_without_being_read_whole() {
     let path = folder.path().join("long.py");
     fs::write(&path, format!("x = '{}'\n", "a".repeat(50_000_000))).expect("written");
     is_refused(&[path.to_str().expect("a name")], "expected at most");
+    fs::write(&path, format!("import dpnp\n{}", "x = 1\n".repeat(800_000))).expect("written");
+    is_refused(&[path.to_str().expect("a name")], "expected at most");
 }
 
 #[test]

@@ -17,6 +17,9 @@ def main() -> object:
         code: int = answer["code"]
         return code
 
+    if answer["command"] == "lint":
+        return _native.cli_lint(answer["arguments"])
+
     from dpmem import _command
 
     run = _command.begin(answer)

@@ -25,9 +25,7 @@ def compiles(path):
 @pytest.mark.parametrize("folder", ["stdlib", "purelib"])
 def test_no_crash_and_no_false_parse_error(folder, linter):
     path = sysconfig.get_path(folder)
-    done = subprocess.run(
-        [*linter, path, "--output-format", "json"], capture_output=True, text=True, timeout=200
-    )
+    done = subprocess.run([*linter, path, "--output-format", "json"], capture_output=True, text=True, timeout=200)
     assert done.returncode in (0, 1, 2), done.stderr[-2000:]
     assert "panicked" not in done.stderr
     json.loads(done.stdout)

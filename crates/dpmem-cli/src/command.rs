@@ -21,6 +21,8 @@ The summary goes to standard error. Interpreter options go before -m:
 pub enum Outcome {
     /// Run a program and report.
     Run(RunOptions),
+    /// Run the linter, which reads these arguments itself.
+    Lint(Vec<OsString>),
     /// Nothing to run: write these texts and leave with this code.
     Exit(Exit),
 }
@@ -79,6 +81,24 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(RunArguments),
+    Lint(LintArguments),
+    Rule(RuleArguments),
+}
+
+/// Find device-memory mistakes in programs before they run
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+struct LintArguments {
+    /// Files and folders, and the linter's own options
+    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+/// Say what a finding means, why it is bad, and what to write instead
+#[derive(Debug, Args)]
+struct RuleArguments {
+    /// A code such as DPM301
+    code: String,
 }
 
 /// Run a program and report
@@ -124,7 +144,22 @@ where
                  Usage: {USAGE}\n\nFor more information, try '--help'.\n"
             )),
         },
+        Ok(CommandLine { command: Command::Lint(lint) }) => Outcome::Lint(lint.arguments),
+        Ok(CommandLine { command: Command::Rule(rule) }) => explained(&rule.code),
         Err(error) => answered(error),
+    }
+}
+
+fn explained(code: &str) -> Outcome {
+    match dpmem_lint::rule_text(&code.to_uppercase()) {
+        Some(text) => Outcome::Exit(Exit { code: 0, stdout: text, stderr: String::new() }),
+        None => {
+            let codes: Vec<_> = dpmem_lint::codes().collect();
+            usage(&format!(
+                "dpmem: expected the code of a rule, got `{code}`; there are {}\n",
+                codes.join(", ")
+            ))
+        }
     }
 }
 

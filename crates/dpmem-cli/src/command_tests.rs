@@ -9,7 +9,7 @@ fn run(words: &[&str]) -> RunOptions {
     all.extend(words);
     match parsed(&all) {
         Outcome::Run(options) => options,
-        Outcome::Exit(exit) => panic!("expected a run, got {exit:?}"),
+        other => panic!("expected a run, got {other:?}"),
     }
 }
 
@@ -106,6 +106,25 @@ fn refusals_say_what_came_and_what_was_expected() {
         assert!(text.ends_with('\n'), "{words:?}: {text}");
     }
     assert!(refused(&[]).contains("Usage: dpmem"));
+}
+
+#[test]
+fn the_linter_reads_its_own_arguments() {
+    for words in [vec!["--help"], vec!["a.py", "--fix"], vec!["--select", "DPM301", "-"], vec![]] {
+        let mut all = vec!["lint"];
+        all.extend(&words);
+        assert_eq!(parsed(&all), Outcome::Lint(words.iter().map(OsString::from).collect()));
+    }
+}
+
+#[test]
+fn a_rule_is_explained_and_an_unknown_one_refused() {
+    match parsed(&["rule", "dpm301"]) {
+        Outcome::Exit(Exit { code: 0, stdout, .. }) => assert!(stdout.contains("alloc-in-loop"), "{stdout}"),
+        other => panic!("expected a text, got {other:?}"),
+    }
+    let refusal = refused(&["rule", "DPM999"]);
+    assert!(refusal.contains("got `DPM999`") && refusal.contains("DPM301"), "{refusal}");
 }
 
 #[test]

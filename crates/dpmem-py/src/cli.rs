@@ -12,7 +12,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cli_parse, module)?)?;
     module.add_function(wrap_pyfunction!(cli_report_problem, module)?)?;
     module.add_function(wrap_pyfunction!(cli_write_report, module)?)?;
-    module.add_function(wrap_pyfunction!(cli_spawned_path, module)?)
+    module.add_function(wrap_pyfunction!(cli_spawned_path, module)?)?;
+    module.add_function(wrap_pyfunction!(cli_lint, module)?)
 }
 
 /// Reads a command line: a dict with `command` "run" and the options, or with `command` "exit", `code`,
@@ -35,6 +36,10 @@ fn cli_parse(py: Python<'_>, words: Vec<OsString>) -> PyResult<Bound<'_, PyDict>
             answer.set_item("target", name)?;
             answer.set_item("arguments", arguments)?;
         }
+        Outcome::Lint(arguments) => {
+            answer.set_item("command", "lint")?;
+            answer.set_item("arguments", arguments)?;
+        }
         Outcome::Exit(exit) => {
             answer.set_item("command", "exit")?;
             answer.set_item("code", exit.code)?;
@@ -43,6 +48,18 @@ fn cli_parse(py: Python<'_>, words: Vec<OsString>) -> PyResult<Bound<'_, PyDict>
         }
     }
     Ok(answer)
+}
+
+/// Runs the linter with its own arguments on the process's own streams; the answer is the exit code.
+#[pyfunction]
+fn cli_lint(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| {
+        let mut output = std::io::BufWriter::new(std::io::stdout());
+        let code = dpmem_lint::run(arguments, &mut std::io::stdin(), &mut output, &mut std::io::stderr());
+        // A reader that has gone needs no message.
+        let _ = std::io::Write::flush(&mut output);
+        code
+    })
 }
 
 /// Why a report cannot be written to `path`, as a text that fits after "cannot", or None.

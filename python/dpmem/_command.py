@@ -158,7 +158,7 @@ class Run:
         if failure:
             summary += f"dpmem: {failure}\n"
         exit_instead = 2 if failure and exit_code == 0 else None
-        _native.process_settle(summary, data, exit_instead=exit_instead)
+        _native.process_settle(summary, data, exit_instead=exit_instead, program_succeeded=exit_code == 0)
 
 
 def _utc(seconds: float) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
@@ -39,8 +40,9 @@ def begin(*, stack_depth: int) -> None:
 
 def begin_late(*, stack_depth: int) -> None:
     """Record from now on, in a process that may have used USM already."""
+    atexit.register(_native.frames_close)
     _configure(stack_depth)
-    memories, queues = _runtime.inventory()
+    _, queues = _runtime.inventory()
     if not queues:
         # There is nothing of the program's to probe with; its next allocation will be the proof.
         _native.hook_arm(_native.hook_runtime_is_up())
@@ -49,6 +51,9 @@ def begin_late(*, stack_depth: int) -> None:
     while not _native.hook_prove(_probe(queues[0])):
         pass
     _runtime.name_devices()
+    # Looked for only now: other threads may have allocated while the hook came in. What has been recorded since is
+    # known already and not taken in twice.
+    memories, _ = _runtime.inventory()
     for address, size, kind, device in _runtime.existing_blocks(memories):
         _native.hook_adopt(address, size, kind, device)
 
@@ -65,6 +70,8 @@ def _probe(queue: Any) -> list[int]:
             continue
         del block
         made.append(1)
+    if not any(made):
+        raise RuntimeError("could not prove the hook: the device of the first queue gave no block of any kind")
     return made
 
 
@@ -83,6 +90,8 @@ def finish(
     drained = _runtime.drain(patience) if used else True
     if used:
         _runtime.name_devices()
+    if _runtime.frozen():
+        notes = [*notes, "gc.freeze() hides objects: blocks that only such objects hold are shown as the runtime's own"]
     finished = _native.report_build(
         {
             "command": command,

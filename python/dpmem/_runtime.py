@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
 
 from dpmem import _native
 
@@ -181,32 +182,54 @@ def inventory() -> tuple[list[tuple[Any, str]], list[Any]]:
     return memories, list({hash(queue): queue for queue in queues}.values())
 
 
-def _order_managers() -> list[Any]:
-    """dpctl's keepers of the order of tasks, one for each queue ever used."""
+def _queued_events() -> list[Any]:
+    """Events that end when all work that is queued now has ended, that of dpctl's host tasks included."""
+    events: list[Any] = []
     utils = sys.modules.get("dpctl.utils")
     managers = getattr(getattr(utils, "SequentialOrderManager", None), "_map", None)
-    try:
-        return list(managers.get().values()) if managers is not None else []
-    except Exception:
-        return []
+    if managers is not None:
+        for manager in list(managers.get().values()):
+            events.extend(manager.submitted_events)
+            events.extend(manager.host_task_events)
+    for queue in inventory()[1]:
+        try:
+            events.append(queue.submit_barrier())
+        except Exception:
+            # A queue that can't take a barrier may be lost already; its kernels' events are above.
+            continue
+    return events
 
 
 def drain(seconds: float) -> bool:
-    """Wait for all queued work, at most `seconds`; whether it ended."""
-    waits: list[Callable[[], object]] = [manager.wait for manager in _order_managers()]
-    waits.extend(queue.wait for queue in inventory()[1])
-    if not waits:
+    """Wait for all queued work, at most `seconds`; whether it ended.
+
+    The events are asked from time to time. A thread that waits for them could not be called back, and would
+    wake up in an interpreter that is about to go.
+    """
+    dpctl = dpctl_module()
+    if dpctl is None:
         return True
+    complete = dpctl.event_status_type.complete
+    events = _queued_events()
+    deadline = time.monotonic() + seconds
+    pause = 0.0001
+    try:
+        while events:
+            events = [event for event in events if event.execution_status != complete]
+            if events and time.monotonic() >= deadline:
+                return False
+            if events:
+                time.sleep(pause)
+                pause = min(2 * pause, 0.02)
+    except KeyboardInterrupt:
+        # Whoever can't wait any longer gets what is known now.
+        return False
+    return True
 
-    def wait() -> None:
-        for each in waits:
-            try:
-                each()
-            except Exception:
-                # Asynchronous errors of the program's kernels are the program's to see, not ours.
-                continue
 
-    return _native.bounded_call(wait, seconds)
+def frozen() -> bool:
+    """Whether `gc.freeze()` hides objects of the program from every search."""
+    return gc.get_freeze_count() > 0
 
 
 def python_version() -> str:

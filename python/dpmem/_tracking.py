@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -80,8 +81,12 @@ class track:
     duration_s : float
         How long it took, in seconds.
 
-    The numbers are those of the dpmem ledger; before the end of the region they are None.
+    The numbers are those of the dpmem ledger. They are None before the end of the region, and if recording was
+    stopped or started anew meanwhile.
     """
+
+    #: Open regions that need the recording which the first of them started.
+    _users = 0
 
     def __init__(self, name: str | None = None, *, wait: bool = True) -> None:
         if name is not None and not isinstance(name, str):
@@ -92,7 +97,8 @@ class track:
         self._named = name is not None
         self._wait = wait
         self._region: _native.OpenRegion | None = None
-        self._started_here = False
+        self._counted = False
+        self._whole = True
         self._begun = 0.0
         self.peak_bytes: int | None = None
         self.allocated_bytes: int | None = None
@@ -107,9 +113,10 @@ class track:
         """Begin the region."""
         if self._region is not None:
             raise RuntimeError(f"region `{self.name}` is open already: make a new dpmem.track for each use")
-        self._started_here = not is_tracking()
-        if self._started_here:
+        self._counted = track._users > 0 or not is_tracking()
+        if self._counted:
             start()
+            track._users += 1
         self._begun = time.perf_counter()
         self._region = _native.OpenRegion()
         return self
@@ -121,31 +128,47 @@ class track:
         region, self._region = self._region, None
         if region is None:
             return
-        if self._wait:
-            _runtime.drain(_recording.DRAIN_S)
-        self.duration_s = time.perf_counter() - self._begun
-        (
-            self.peak_bytes,
-            self.allocated_bytes,
-            self.alloc_count,
-            self.leaked_bytes,
-            self.leaked_count,
-            self._allocating,
-            self._leaving,
-        ) = region.close()
-        if self._started_here:
-            stop()
+        try:
+            if self._wait:
+                _runtime.drain(_recording.DRAIN_S)
+        finally:
+            self.duration_s = time.perf_counter() - self._begun
+            whole, *numbers, self._allocating, self._leaving = region.close()
+            self._whole = whole and is_tracking()
+            if self._whole:
+                self.peak_bytes, self.allocated_bytes, self.alloc_count, self.leaked_bytes, self.leaked_count = numbers
+            if self._counted:
+                track._users -= 1
+                if track._users == 0:
+                    stop()
 
     def __call__(self, function: _Function) -> _Function:
-        """Decorate a function: each call is a region of its own; `function.last` is the newest."""
+        """Decorate a function: each call is a region of its own; `function.last` is the newest.
 
-        @functools.wraps(function)
-        def tracked(*arguments: Any, **keywords: Any) -> Any:
+        A coroutine function's region lasts until the coroutine ends. Generators are refused with a TypeError: what
+        runs between two of their steps is not theirs.
+        """
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"expected a function to track, got the generator {function!r}: put `with` in its body")
+
+        def begin() -> track:
             name = self.name if self._named else getattr(function, "__qualname__", "region")
-            region = track(name, wait=self._wait)
-            tracked.last = region  # type: ignore[attr-defined]
-            with region:
-                return function(*arguments, **keywords)
+            tracked.last = region = track(name, wait=self._wait)  # type: ignore[attr-defined]
+            return region
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def tracked(*arguments: Any, **keywords: Any) -> Any:
+                with begin():
+                    return await function(*arguments, **keywords)
+
+        else:
+
+            @functools.wraps(function)
+            def tracked(*arguments: Any, **keywords: Any) -> Any:
+                with begin():
+                    return function(*arguments, **keywords)
 
         tracked.last = None  # type: ignore[attr-defined]
         return tracked  # type: ignore[return-value]
@@ -153,7 +176,8 @@ class track:
     def report(self) -> str:
         """Describe the region: its numbers, the lines that allocated most, and what it left behind."""
         if self.allocated_bytes is None or self.duration_s is None:
-            return f"{self.name}: not finished"
+            why = "recording stopped during it, so nothing is known" if not self._whole else "not finished"
+            return f"{self.name}: {why}"
         size = _native.human_size
         peak = "unknown" if self.peak_bytes is None else size(self.peak_bytes)
         number = _native.human_count

@@ -220,12 +220,7 @@ impl Ledger {
     pub fn totals(&self, wanted: impl Fn(Kind, DeviceId) -> bool) -> Totals {
         let mut totals = Totals::default();
         for (_, site) in self.sites.iter().filter(|(_, site)| wanted(site.key.kind, site.key.device)) {
-            let counts = site.counts();
-            totals.allocated_bytes += counts.allocated_bytes;
-            totals.alloc_count += counts.alloc_count;
-            totals.freed_bytes += counts.freed_bytes;
-            totals.free_count += counts.free_count;
-            totals.failed_count += counts.failed_count;
+            totals.add(&site.counts());
         }
         totals
     }
@@ -294,17 +289,19 @@ impl Ledger {
     }
 
     fn row_snapshots(&self) -> Vec<RowSnapshot> {
-        let mut rows = Vec::new();
-        for device in (0..MAX_DEVICES).map(DeviceId::new) {
-            for kind in Kind::ALL {
-                let in_use = self.rows(device).reading(kind);
-                let totals = self.totals(|k, d| (k, d) == (kind, device));
-                if totals.failed_count + in_use.peak.count > 0 {
-                    rows.push(RowSnapshot { device, kind, in_use, totals });
-                }
-            }
+        let mut totals = vec![[Totals::default(); Kind::ALL.len()]; MAX_DEVICES];
+        for (_, site) in self.sites.iter() {
+            totals[site.key.device.index()][site.key.kind as usize].add(&site.counts());
         }
-        rows
+        let places =
+            (0..MAX_DEVICES).map(DeviceId::new).flat_map(|device| Kind::ALL.map(|kind| (device, kind)));
+        let rows = places.map(|(device, kind)| RowSnapshot {
+            device,
+            kind,
+            in_use: self.rows(device).reading(kind),
+            totals: totals[device.index()][kind as usize],
+        });
+        rows.filter(|row| row.totals.failed_count + row.in_use.peak.count > 0).collect()
     }
 
     fn site_snapshot(&self, id: SiteId) -> SiteSnapshot {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::history::HistorySample;
 use crate::kind::{DeviceId, Direction, Kind};
 use crate::rows::InUse;
-use crate::site::SiteId;
+use crate::site::{SiteCounts, SiteId};
 use crate::stack::{Frame, Origin};
 
 /// What has been done on one device, in one kind.
@@ -21,6 +21,16 @@ pub struct Totals {
     pub free_count: u64,
     /// Allocations that the runtime refused.
     pub failed_count: u64,
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, counts: &SiteCounts) {
+        self.allocated_bytes += counts.allocated_bytes;
+        self.alloc_count += counts.alloc_count;
+        self.freed_bytes += counts.freed_bytes;
+        self.free_count += counts.free_count;
+        self.failed_count += counts.failed_count;
+    }
 }
 
 /// One device and kind.

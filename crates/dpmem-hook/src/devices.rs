@@ -69,6 +69,9 @@ impl DeviceTable {
         if let Some(index) = known {
             return DeviceId::new(usize::from(self.numbers[index].load(Ordering::Acquire)));
         }
+        if names.handles == HANDLES {
+            return root.unwrap_or(DeviceId::NONE);
+        }
         let number = root.unwrap_or_else(|| {
             if names.names.is_empty() {
                 names.names.push(None);
@@ -79,11 +82,9 @@ impl DeviceTable {
             }
             number
         });
-        if names.handles < HANDLES {
-            self.numbers[names.handles].store(number.index() as u8, Ordering::Release);
-            self.handles[names.handles].store(handle, Ordering::Release);
-            names.handles += 1;
-        }
+        self.numbers[names.handles].store(number.index() as u8, Ordering::Release);
+        self.handles[names.handles].store(handle, Ordering::Release);
+        names.handles += 1;
         number
     }
 

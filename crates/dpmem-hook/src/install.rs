@@ -11,7 +11,7 @@
 //! Where no way works, the phase is [`Phase::Failed`], nothing is left in the program, and the reason is kept.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dpmem_core::Kind;
@@ -87,6 +87,8 @@ static STATE: Mutex<State> = Mutex::new(State {
     swapped: Vec::new(),
 });
 static PROVED: AtomicBool = AtomicBool::new(false);
+/// To be called once the program has brought SYCL up and the shims are in; 0 for nothing.
+static WHEN_IN: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// Allocations of this thread since the shims came in, none of which they saw.
@@ -190,6 +192,11 @@ pub fn status() -> Status {
     status
 }
 
+/// Has `call` called once, on the thread of the program's first USM call, when the shims have come in there.
+pub fn when_in(call: fn()) {
+    WHEN_IN.store(call as usize, Ordering::Release);
+}
+
 /// A trigger fired: the program is about to allocate USM.
 pub(crate) fn first_call() {
     let mut state = lock();
@@ -214,6 +221,12 @@ pub(crate) fn first_call() {
     }
     let over = state.phase == Phase::Failed || PROVED.load(Ordering::Acquire);
     drop(state);
+    let call = WHEN_IN.swap(0, Ordering::AcqRel);
+    if call != 0 {
+        // SAFETY: only `when_in` stores here, and what it stores is a function of this type.
+        let call: fn() = unsafe { std::mem::transmute(call) };
+        call();
+    }
     if over {
         trigger::clear();
     }

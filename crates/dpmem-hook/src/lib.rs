@@ -39,6 +39,6 @@ pub use clock::{Clock, ticks};
 pub use devices::{DeviceTable, devices, observe_device};
 pub use error::Error;
 pub use fault::{Fault, inject};
-pub use install::{Phase, Status, arm, prove, runtime_is_up, start_now, status, stop};
+pub use install::{Phase, Status, arm, prove, runtime_is_up, start_now, status, stop, when_in};
 pub use recorder::{Recording, adopt, recording, set_libraries, set_stack_depth};
 pub use reference::{ReferenceEvent, mark_begin, reference_events, reference_start, write_mark};

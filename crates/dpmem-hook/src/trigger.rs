@@ -176,7 +176,8 @@ fn scan(slots: &mut Slots) -> Result<(), Error> {
         if is_sycl(library) || library.data.iter().any(|&(start, end)| (start..end).contains(&own)) {
             continue;
         }
-        for import in library.imports(|symbol| symbol == b"dlopen" || allocates(symbol)) {
+        let interprets = loads_extensions(library);
+        for import in library.imports(|symbol| (interprets && symbol == b"dlopen") || allocates(symbol)) {
             let stub = match runtime {
                 _ if import.symbol == "dlopen" => Some(watched_dlopen as Dlopen as usize),
                 Some(runtime) => stub_for(slots, &import.symbol, runtime),
@@ -192,6 +193,13 @@ fn scan(slots: &mut Slots) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Whether extension modules are loaded from here: by the interpreter, which is the program itself or a library. It
+/// names them by their path. Elsewhere `dlopen` is left alone, because the linker looks for a bare name along the
+/// search path of the library that calls it, and that would be ours.
+fn loads_extensions(library: &Library) -> bool {
+    library.path.is_empty() || library.name().starts_with("libpython")
 }
 
 fn is_sycl(library: &Library) -> bool {

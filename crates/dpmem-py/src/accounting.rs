@@ -149,6 +149,9 @@ struct OpenRegion {
 /// Stack, number and bytes.
 type Place = (Stack, Option<&'static str>, u64, u64);
 
+/// What [`OpenRegion::close`] answers.
+type Closed = (bool, Option<u64>, u64, u64, u64, u64, Vec<Place>, Vec<Place>);
+
 #[pymethods]
 impl OpenRegion {
     #[new]
@@ -165,9 +168,9 @@ impl OpenRegion {
         }))
     }
 
-    /// Ends it: (peak bytes or None if too many regions were open, bytes allocated, allocations, bytes left, blocks left,
+    /// Ends it: (whether its recording is still the newest, peak bytes or None if too many regions were open, bytes allocated, allocations, bytes left, blocks left,
     /// what allocated, what left): the last two largest first. "Left" are blocks of its own that are still in use.
-    fn close(&mut self, py: Python<'_>) -> (Option<u64>, u64, u64, u64, u64, Vec<Place>, Vec<Place>) {
+    fn close(&mut self, py: Python<'_>) -> Closed {
         py.detach(|| {
             let ledger = &self.recording.ledger;
             let peak = self.region.take().map(|region| ledger.regions.close(region));
@@ -200,7 +203,8 @@ impl OpenRegion {
             let (left_count, left_bytes) =
                 left.values().fold((0, 0), |sum, &(count, bytes)| (sum.0 + count, sum.1 + bytes));
             let (allocated, count) = (allocated - self.allocated_bytes, count - self.alloc_count);
-            (peak, allocated, count, left_bytes, left_count, allocating, leaving)
+            let newest = dpmem_hook::recording().is_some_and(|newest| newest.ledger.id() == ledger.id());
+            (newest, peak, allocated, count, left_bytes, left_count, allocating, leaving)
         })
     }
 }

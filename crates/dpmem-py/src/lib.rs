@@ -2,7 +2,6 @@
 //! here is meant to be called by users.
 
 mod accounting;
-mod bounded;
 mod cli;
 mod frames;
 mod process;
@@ -15,7 +14,6 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     accounting::register(module)?;
-    bounded::register(module)?;
     cli::register(module)?;
     frames::register(module)?;
     process::register(module)?;

@@ -89,7 +89,24 @@ impl Layout {
         let instruction = if instruction > POSITION_MAX { 0 } else { instruction as u32 };
         // SAFETY: `code` is a code object.
         let (name, first_line) = unsafe { (word(code + self.code_name), half(code + self.code_first_line)) };
-        Some(RawFrame { code, name, instruction, first_line })
+        // SAFETY: as above.
+        let file_mark = unsafe { self.mark(word(code + self.code_file)) };
+        Some(RawFrame { code, name, file_mark, instruction, first_line })
+    }
+
+    /// A mark of a file name: of its address, its length and its last characters, so that it costs three reads.
+    #[inline]
+    unsafe fn mark(&self, string: usize) -> u64 {
+        // SAFETY: a `str` holds at least one byte a character from the place on where an ASCII one holds its data, and
+        // objects are padded to 16 bytes, so the eight bytes read lie in its memory.
+        unsafe {
+            let length = word(string + self.strings.length);
+            let tail = string + self.strings.ascii_data + length.saturating_sub(8);
+            let tail = std::ptr::read_unaligned(tail as *const u64);
+            // What lies behind a name of fewer than eight characters is no part of it.
+            let tail = if length < 8 { tail & ((1 << (8 * length)) - 1) } else { tail };
+            (string as u64 ^ (length as u64) << 48).rotate_left(17) ^ tail.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        }
     }
 
     /// The file of a code object.

@@ -39,6 +39,7 @@ struct LastWords {
     stderr: String,
     stdout: String,
     exit_instead: Option<i32>,
+    program_succeeded: bool,
 }
 
 /// Registers this module's functions.
@@ -63,6 +64,7 @@ fn process_arm(py: Python<'_>, on_signal: Py<PyAny>, on_exit: Py<PyAny>) -> PyRe
     OWNER.store(process_id(), Ordering::Release);
     replace_exit(py)?;
     termination::install(on_signal);
+    dpmem_hook::when_in(termination::stand_by);
     Ok(())
 }
 
@@ -83,10 +85,10 @@ fn process_claim(py: Python<'_>) -> bool {
 /// Ends a claim. After the interpreter is gone `stderr` and `stdout` are written and the exit code becomes
 /// `exit_instead`.
 #[pyfunction]
-#[pyo3(signature = (stderr, stdout, *, exit_instead = None))]
-fn process_settle(stderr: String, stdout: String, exit_instead: Option<i32>) {
+#[pyo3(signature = (stderr, stdout, *, exit_instead = None, program_succeeded = false))]
+fn process_settle(stderr: String, stdout: String, exit_instead: Option<i32>, program_succeeded: bool) {
     if let Ok(mut slot) = LAST_WORDS.lock() {
-        *slot = Some(LastWords { stderr, stdout, exit_instead });
+        *slot = Some(LastWords { stderr, stdout, exit_instead, program_succeeded });
     }
     call_at_exit();
     REPORT.store(SETTLED, Ordering::Release);
@@ -131,12 +133,16 @@ pub(super) fn wait_until_settled(limit: Duration) {
 pub(super) fn write_last_words() -> Option<i32> {
     let words = LAST_WORDS.try_lock().ok()?.take()?;
     flush_c_stdout();
-    STDERR.write(words.stderr.as_bytes());
-    if !words.stdout.is_empty() && !STDOUT.write(words.stdout.as_bytes()) {
-        // A reader that left asked for silence; a descriptor that the program replaced did not.
-        STDOUT.explain_loss(&STDERR);
+    let _ = STDERR.write(words.stderr.as_bytes());
+    let written = if words.stdout.is_empty() { Ok(()) } else { STDOUT.write(words.stdout.as_bytes()) };
+    // A reader that left asked for silence.
+    let lost = written.err().filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe);
+    if let Some(error) = &lost {
+        let text = format!("dpmem: the report was for standard output and could not be written: {error}\n");
+        let _ = STDERR.write(text.as_bytes());
     }
-    words.exit_instead
+    // What was asked for could not be done; a program that failed by itself keeps its own code.
+    words.exit_instead.or((lost.is_some() && words.program_succeeded).then_some(2))
 }
 
 fn call_at_exit() {
@@ -168,7 +174,7 @@ fn exit_now(py: Python<'_>, status: i32) {
         let callback =
             ON_EXIT.lock().ok().and_then(|slot| slot.as_ref().map(|callback| callback.clone_ref(py)));
         if let Some(Err(error)) = callback.map(|callback| callback.call1(py, (status,))) {
-            STDERR.write(format!("dpmem: no report: {error}\n").as_bytes());
+            let _ = STDERR.write(format!("dpmem: no report: {error}\n").as_bytes());
         }
         let instead = write_last_words();
         exit_without_cleanup(instead.unwrap_or(status));

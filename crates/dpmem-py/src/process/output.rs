@@ -21,7 +21,8 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Writes text to standard output (1) or standard error (2), past whatever the program made of `sys.stdout`.
 #[pyfunction]
 fn process_write(py: Python<'_>, descriptor: i32, text: String) {
-    py.detach(|| write_all(descriptor, text.as_bytes()));
+    // Nobody is left to tell of a failure.
+    let _ = py.detach(|| write_all(descriptor, text.as_bytes()));
 }
 
 /// The width in columns to write for and whether to colour, for standard output (1) or standard error (2).
@@ -70,17 +71,12 @@ impl Stream {
         self.inode.store(inode, Ordering::Relaxed);
     }
 
-    /// Writes if the descriptor still is what it was; whether it was written.
-    pub(super) fn write(&self, text: &[u8]) -> bool {
-        self.unchanged() && write_all(self.descriptor, text)
-    }
-
-    /// Says on `elsewhere` that a text for this stream was lost because the program replaced it.
-    pub(super) fn explain_loss(&self, elsewhere: &Self) {
+    /// Writes if the descriptor still is what it was; else the error says that it is closed or another.
+    pub(super) fn write(&self, text: &[u8]) -> io::Result<()> {
         if !self.unchanged() {
-            elsewhere
-                .write(b"dpmem: the report was for standard output, which the program closed or replaced\n");
+            return Err(io::Error::other("the program closed or replaced it"));
         }
+        write_all(self.descriptor, text)
     }
 
     fn unchanged(&self) -> bool {
@@ -100,23 +96,25 @@ fn file_behind(descriptor: i32) -> Option<(u64, u64)> {
     }
 }
 
-/// Writes all of it, waiting where the descriptor is non-blocking. False when the reader is gone or the
-/// descriptor is closed.
-pub(super) fn write_all(descriptor: i32, mut text: &[u8]) -> bool {
+/// Writes all of it, waiting where the descriptor is non-blocking.
+pub(super) fn write_all(descriptor: i32, mut text: &[u8]) -> io::Result<()> {
     let _quiet = WithoutSigpipe::new();
     while !text.is_empty() {
         // SAFETY: pointer and length describe the live slice `text`.
         let written = unsafe { libc::write(descriptor, text.as_ptr().cast(), text.len()) };
         match usize::try_from(written) {
             Ok(count) => text = &text[count..],
-            Err(_) => match io::Error::last_os_error().raw_os_error() {
-                Some(libc::EINTR) => {}
-                Some(libc::EAGAIN) => wait_until_writable(descriptor),
-                _ => return false,
-            },
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                match error.raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    Some(libc::EAGAIN) => wait_until_writable(descriptor),
+                    _ => return Err(error),
+                }
+            }
         }
     }
-    true
+    Ok(())
 }
 
 fn wait_until_writable(descriptor: i32) {

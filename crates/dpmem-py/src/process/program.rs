@@ -189,7 +189,7 @@ fn print_to_stderr(py: Python<'_>, message: &Bound<'_, PyAny>) {
             }
         }
     } else if let Ok(text) = message.str() {
-        super::output::write_all(libc::STDERR_FILENO, text.to_string_lossy().as_bytes());
+        let _ = super::output::write_all(libc::STDERR_FILENO, text.to_string_lossy().as_bytes());
     }
     const NEWLINE: &CStr = c"\n";
     // SAFETY: attached; the format is a C string without conversions.

@@ -4,21 +4,27 @@
 //! Where the program left the default action in place, a C handler takes its place. Python does not see it:
 //! `signal.getsignal` still says `SIG_DFL`, and a program that installs its own handler replaces ours.
 //!
-//! The handler arms a kernel timer that repeats the signal, and starts a thread that attaches to the
-//! interpreter and calls back (where Python code signals its own process, the thread that does so goes no
-//! further). The timer's signal, recognised by [`MARK`], kills: so a hang anywhere, in the handler included,
-//! costs the report and never the death. `pthread_create` is not on the list of functions that a handler may
-//! call. Where it interrupted the allocator on the same thread it can hang; that is the case the timer is
-//! for. A thread made beforehand would be safe, but CPython 3.12 and later warn every program that forks
-//! beside a second thread.
+//! The handler arms a kernel timer that repeats the signal, and wakes a thread that attaches to the interpreter
+//! and calls back. The timer's signal, recognised by [`MARK`], kills: so a hang anywhere, in the handler included,
+//! costs the report and never the death.
+//!
+//! The thread is made when the program brings SYCL up ([`stand_by`]), which makes threads of its own then. Before
+//! that the handler makes it, because CPython 3.12 and later warn every program that forks beside a second
+//! thread. `pthread_create` is not on the list of functions that a handler may call: where it interrupted the
+//! allocator on the same thread it can hang; that is the case the timer is for.
+//!
+//! A program that signals itself goes no further, as by default, as long as SYCL is not up. Once it is, the OpenCL
+//! runtime has a handler of its own in front that sends every signal again as if this thread had raised it; then no
+//! signal can be told from one that came from outside, and the program may run on for a moment.
 #![allow(unsafe_code)] // signal handlers, timers, threads
 
+use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::mem::{self, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -36,6 +42,48 @@ static ON_SIGNAL: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
 static MARK: u8 = 0;
 /// The interpreter's `PyGILState_Check`, which is no part of the stable ABI; 0 when there is none.
 static IS_ATTACHED: AtomicUsize = AtomicUsize::new(0);
+/// Whether a thread waits on [`WAKE`].
+static STANDING_BY: AtomicBool = AtomicBool::new(false);
+static WAKE: Semaphore = Semaphore(UnsafeCell::new(MaybeUninit::uninit()));
+
+/// A POSIX semaphore, the one way to wake a thread that a handler may use.
+struct Semaphore(UnsafeCell<MaybeUninit<libc::sem_t>>);
+
+// SAFETY: the semaphore is made in `stand_by` before `STANDING_BY` says that it is there, and from then on only
+// `sem_post` and `sem_wait` touch it, which are made for use by several threads.
+unsafe impl Sync for Semaphore {}
+
+impl Semaphore {
+    fn pointer(&self) -> *mut libc::sem_t {
+        self.0.get().cast()
+    }
+}
+
+/// Makes the thread that answers signals. Called once, when the program has brought SYCL up.
+pub(super) fn stand_by() {
+    // SAFETY: the semaphore is a static that nothing else touches yet; not shared with processes, at 0.
+    if unsafe { libc::sem_init(WAKE.pointer(), 0, 0) } != 0 {
+        return;
+    }
+    let answer = || {
+        keep_other_signals_away(0);
+        // SAFETY: the semaphore was made before this thread. An interrupted wait is taken up again.
+        while unsafe { libc::sem_wait(WAKE.pointer()) } != 0 {}
+        on_thread(ptr::null_mut());
+    };
+    if std::thread::Builder::new().name("dpmem-signal".into()).spawn(answer).is_ok() {
+        STANDING_BY.store(true, Ordering::Release);
+    }
+}
+
+/// Has the report made on another thread.
+fn wake_thread() -> bool {
+    if STANDING_BY.load(Ordering::Acquire) {
+        // SAFETY: the semaphore is there; async-signal-safe.
+        return unsafe { libc::sem_post(WAKE.pointer()) } == 0;
+    }
+    start_thread()
+}
 
 /// Takes the place of the default action of each signal that has it.
 pub(super) fn install(on_signal: Py<PyAny>) {
@@ -89,7 +137,8 @@ extern "C" fn on_arrival(signal: i32, info: *mut libc::siginfo_t, _context: *mut
     }
     let cause = Cause::of(info);
     if cause == Cause::OurTimer {
-        STDERR.write(b"dpmem: no report: the process was told to end and did not let go of Python in time\n");
+        let _ = STDERR
+            .write(b"dpmem: no report: the process was told to end and did not let go of Python in time\n");
         die_by(signal);
     }
     if ARRIVED.compare_exchange(0, signal, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -100,15 +149,18 @@ extern "C" fn on_arrival(signal: i32, info: *mut libc::siginfo_t, _context: *mut
     let errno = unsafe { *libc::__errno_location() };
     let attached = is_attached();
     let timed = start_timer(signal);
-    if timed && attached && matches!(cause, Cause::OwnProcess | Cause::OwnThread) {
+    // With SYCL up, see the head of this file, every signal looks like one of our own.
+    let certain = !STANDING_BY.load(Ordering::Acquire);
+    let own = matches!(cause, Cause::OwnProcess | Cause::OwnThread);
+    if timed && certain && attached && own && report_is_open() {
         // Python's `os.kill` keeps the interpreter, so this thread is inside that call and nothing of Python
-        // is half done.
+        // is half done. Nor is the report: it may be this thread that makes it.
         report_and_die(signal);
     }
-    if !timed || !start_thread() {
+    if !timed || !wake_thread() {
         die_by(signal);
     }
-    if !attached && cause == Cause::OwnThread {
+    if certain && !attached && cause == Cause::OwnThread {
         // Python's `signal.raise_signal` lets go of the interpreter; it must not return.
         wait_for_death();
     }
@@ -157,7 +209,7 @@ fn report_and_die(signal: i32) -> ! {
             Python::try_attach(|py| {
                 let callback = ON_SIGNAL.lock().ok().and_then(|slot| slot.as_ref().map(|f| f.clone_ref(py)));
                 if let Some(Err(error)) = callback.map(|callback| callback.call1(py, (signal,))) {
-                    STDERR.write(format!("dpmem: no report: {error}\n").as_bytes());
+                    let _ = STDERR.write(format!("dpmem: no report: {error}\n").as_bytes());
                 }
             });
         } else {
@@ -219,13 +271,16 @@ fn start_thread() -> bool {
     }
 }
 
-/// The program's signals belong on the program's threads; only our timer's may come here.
+/// The program's signals belong on the program's threads; only our timer's may come here, which repeats `signal` (0:
+/// none yet).
 fn keep_other_signals_away(signal: i32) {
     let mut set = MaybeUninit::uninit();
     // SAFETY: the set is written before it is used; `signal` and the `how` are valid.
     unsafe {
         libc::sigfillset(set.as_mut_ptr());
-        libc::sigdelset(set.as_mut_ptr(), signal);
+        if signal != 0 {
+            libc::sigdelset(set.as_mut_ptr(), signal);
+        }
         libc::pthread_sigmask(libc::SIG_SETMASK, set.as_ptr(), ptr::null_mut());
     }
 }

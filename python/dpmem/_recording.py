@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: How long the end of a run waits for queued work, in seconds, and how long it does when a signal ends it.
 DRAIN_S = 10.0
 DRAIN_TERMINATED_S = 0.5
+#: How long a late start waits for allocations that were under way when the hook came in.
+_SETTLE_S = 0.5
 #: Size of the blocks that prove that the hook works.
 _PROBE_BYTES = 4096
 
@@ -53,7 +55,7 @@ def begin_late(*, stack_depth: int) -> None:
     _runtime.name_devices()
     # Looked for only now: other threads may have allocated while the hook came in. What has been recorded since is
     # known already and not taken in twice.
-    memories, _ = _runtime.inventory()
+    memories = _runtime.settled_memory_objects(_SETTLE_S)
     for address, size, kind, device in _runtime.existing_blocks(memories):
         _native.hook_adopt(address, size, kind, device)
 

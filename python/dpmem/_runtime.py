@@ -159,8 +159,12 @@ def existing_blocks(found: list[tuple[Any, str]]) -> list[tuple[int, int, str, s
     return whole
 
 
-def inventory() -> tuple[list[tuple[Any, str]], list[Any]]:
-    """Every memory object with its kind, and every queue that the program could have work in."""
+def inventory(unfinished: list[Any] | None = None) -> tuple[list[tuple[Any, str]], list[Any]]:
+    """Every memory object with its kind, and every queue that the program could have work in.
+
+    A memory object without a queue is still being made, by another thread that has let the GIL go meanwhile; it
+    goes to `unfinished`.
+    """
     types = _memory_types()
     queue_type = getattr(dpctl_module(), "SyclQueue", None)
     if queue_type is None or not types:
@@ -171,15 +175,30 @@ def inventory() -> tuple[list[tuple[Any, str]], list[Any]]:
         kind = wanted.get(id(type(candidate)))
         if kind is None:
             continue
-        if kind:
-            queue = _base().sycl_queue.__get__(candidate)
-            # Without a queue it is still being made, by another thread that has let the GIL go meanwhile.
-            if queue is not None:
-                memories.append((candidate, kind))
-                queues.append(queue)
-        else:
+        if not kind:
             queues.append(candidate)
+        elif _is_finished(candidate):
+            memories.append((candidate, kind))
+            queues.append(_base().sycl_queue.__get__(candidate))
+        elif unfinished is not None:
+            unfinished.append((candidate, kind))
     return memories, list({hash(queue): queue for queue in queues}.values())
+
+
+def settled_memory_objects(seconds: float) -> list[tuple[Any, str]]:
+    """Every memory object with its kind, those included that are being made now and are done within `seconds`."""
+    pending: list[tuple[Any, str]] = []
+    memories, _ = inventory(pending)
+    deadline = time.monotonic() + seconds
+    while pending and time.monotonic() < deadline:
+        time.sleep(0.0002)
+        memories.extend(entry for entry in pending if _is_finished(entry[0]))
+        pending = [entry for entry in pending if not _is_finished(entry[0])]
+    return memories
+
+
+def _is_finished(memory: Any) -> bool:
+    return _base().sycl_queue.__get__(memory) is not None
 
 
 def _queued_events() -> list[Any]:

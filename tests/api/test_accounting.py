@@ -1,5 +1,6 @@
 """Accounting and tracking from Python, on the real CPU device, in this process."""
 
+import asyncio
 import gc
 import os
 import subprocess
@@ -244,6 +245,48 @@ def test_track_starts_recording_for_its_duration():
         usm.MemoryUSMDevice(MIB)
     assert not dpmem.is_tracking()
     assert t.allocated_bytes == MIB
+
+
+def test_overlapping_tracks_share_the_recording_that_the_first_started():
+    dpmem.stop()
+    first, second = dpmem.track("first"), dpmem.track("second")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    x = usm.MemoryUSMDevice(MIB)
+    second.__exit__(None, None, None)
+    assert (first.allocated_bytes, second.allocated_bytes) == (0, MIB)
+    assert not dpmem.is_tracking()
+    del x
+
+
+def test_a_track_whose_recording_ended_says_nothing():
+    with dpmem.track("cut short") as t:
+        dpmem.stop()
+        dpmem.start()
+        usm.MemoryUSMDevice(MIB)
+    assert (t.peak_bytes, t.allocated_bytes, t.leaked_bytes) == (None, None, None)
+    assert "nothing is known" in t.report()
+
+
+def test_coroutines_are_tracked_and_generators_refused():
+    @dpmem.track()
+    async def work():
+        return usm.MemoryUSMDevice(MIB)
+
+    x = asyncio.run(work())
+    assert work.last.leaked_bytes == MIB
+    with pytest.raises(TypeError, match="generator"):
+        dpmem.track()(_steps)
+    del x
+
+
+def _steps():
+    yield 1
+
+
+def test_a_recording_says_what_it_lacks():
+    assert "after the program had begun" in dpmem.recording_gap()
 
 
 def test_track_waits_for_queued_work():

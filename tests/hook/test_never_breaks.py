@@ -1,7 +1,10 @@
 """Whatever happens inside dpmem or around it, the program's own calls go through, once, with their own results."""
 
+import shutil
+import subprocess
 from textwrap import dedent
 
+import pytest
 from programs import allocations, run, run_plainly
 
 WORK = """
@@ -113,6 +116,57 @@ def test_exit_with_work_queued(tmp_path):
         assert (ran.exit_code, ran.stdout) == (5, "queued\n")
         assert ran.report["recording"]["complete"]
         assert {row["state"] for row in ran.report["live"]} <= {"referenced", "runtime"}
+
+
+def test_work_that_outlasts_the_patience(tmp_path):
+    source = """
+        import dpnp
+        import dpmem._recording as r
+        r.DRAIN_S = 0.2
+        x = dpnp.ones((1500, 1500), dtype="f4")
+        out = dpnp.empty_like(x)
+        x.sycl_queue.wait()
+        for _ in range(60):
+            dpnp.matmul(x, x, out=out)
+        print("queued")
+    """
+    ran = run(tmp_path, source)
+    assert (ran.exit_code, ran.stdout) == (0, "queued\n"), ran.stderr
+    assert any("did not end in time" in note for note in ran.report["recording"]["notes"])
+
+
+def test_a_library_finds_what_it_loads_along_its_own_path(tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "plug.c").write_text("int answer(void) { return 42; }")
+    (tmp_path / "host.c").write_text(
+        '#include <dlfcn.h>\nint load(void) { void *p = dlopen("libplug.so", RTLD_NOW);'
+        ' return p ? ((int (*)(void))dlsym(p, "answer"))() : -1; }'
+    )
+    shared = ["cc", "-shared", "-fPIC"]
+    subprocess.run([*shared, "plug.c", "-o", "sub/libplug.so"], cwd=tmp_path, check=True)
+    subprocess.run([*shared, "host.c", "-o", "libhost.so", "-ldl", "-Wl,-rpath,$ORIGIN/sub"], cwd=tmp_path, check=True)
+    ran = run(tmp_path, "import ctypes, os; print(ctypes.CDLL(os.path.abspath('libhost.so')).load())")
+    assert ran.stdout == "42\n", ran.stderr
+
+
+def test_code_that_is_made_again_and_again_keeps_its_lines(tmp_path):
+    source = """
+        import dpctl.memory as m, gc
+        kept = []
+        for n in range(8):
+            text = "\\n" * (n + 1) + "kept.append(m.MemoryUSMDevice(1000 + n))"
+            exec(compile(text, f"cell_{n}.py", "exec"), {"kept": kept, "m": m, "n": n})
+            gc.collect()
+    """
+    ran = run(tmp_path, source)
+    seen = {
+        (site["stack"][0]["file"], site["stack"][0]["line"], site["allocated_bytes"])
+        for site in ran.report["sites"]
+        if site["kind"] == "device"
+    }
+    assert seen == {(f"cell_{n}.py", n + 2, 1000 + n) for n in range(8)}
 
 
 def test_daemon_threads_that_allocate_to_the_end(tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from rounds import Figure
 
-_HEAD = ("what", "figure (quartiles)", "A/A", "target", "")
+_HEAD = ("what", "figure (quartiles)", "A/A", "target", "held")
 
 
 def markdown(figures: Iterable[Figure]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -11,6 +12,8 @@ from typing import Any, TypeVar
 
 from dpmem import _native, _recording, _runtime
 
+#: Starting and stopping is one thread's business at a time.
+_lock = threading.RLock()
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -34,8 +37,9 @@ def start(stack_depth: int = 16) -> None:
     """
     if not isinstance(stack_depth, int) or not 0 <= stack_depth <= 128:
         raise ValueError(f"expected a `stack_depth` of 0 to 128 frames, got {stack_depth!r}")
-    if not _recording.belongs_to_run and not is_tracking():
-        _recording.begin_late(stack_depth=stack_depth)
+    with _lock:
+        if not _recording.belongs_to_run and not is_tracking():
+            _recording.begin_late(stack_depth=stack_depth)
 
 
 def stop() -> None:
@@ -43,10 +47,11 @@ def stop() -> None:
 
     Does nothing under `dpmem run`, whose report needs the rest.
     """
-    if not _recording.belongs_to_run:
-        if _native.hook_status()["phase"] == "installed":
-            _runtime.name_devices()
-        _native.hook_stop()
+    with _lock:
+        if not _recording.belongs_to_run:
+            if _native.hook_status()["phase"] == "installed":
+                _runtime.name_devices()
+            _native.hook_stop()
 
 
 def is_tracking() -> bool:
@@ -113,10 +118,11 @@ class track:
         """Begin the region."""
         if self._region is not None:
             raise RuntimeError(f"region `{self.name}` is open already: make a new dpmem.track for each use")
-        self._counted = track._users > 0 or not is_tracking()
-        if self._counted:
-            start()
-            track._users += 1
+        with _lock:
+            self._counted = track._users > 0 or not is_tracking()
+            if self._counted:
+                start()
+                track._users += 1
         self._begun = time.perf_counter()
         self._region = _native.OpenRegion()
         return self
@@ -137,10 +143,11 @@ class track:
             self._whole = whole and is_tracking()
             if self._whole:
                 self.peak_bytes, self.allocated_bytes, self.alloc_count, self.leaked_bytes, self.leaked_count = numbers
-            if self._counted:
-                track._users -= 1
-                if track._users == 0:
-                    stop()
+            with _lock:
+                if self._counted:
+                    track._users -= 1
+                    if track._users == 0:
+                        stop()
 
     def __call__(self, function: _Function) -> _Function:
         """Decorate a function: each call is a region of its own; `function.last` is the newest.

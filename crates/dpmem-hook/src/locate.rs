@@ -26,8 +26,10 @@ const TABLE_MIN: usize = 100;
 /// What the watching route leaves out.
 const UNWATCHED: &str = "the runtime has no symbols, so copies through buffers and 2D copies, and pitched and \
                          queue-ordered allocations, are not seen";
-/// How many bytes of an object are searched for a table.
+/// How many bytes of an object are searched for a table, and how far into the object it begins at most. Memory beyond
+/// is some other object's, or nobody's any more: an old copy of a table must not be taken for one.
 const WINDOW: usize = 8192;
+const HEAD: usize = 512;
 
 /// A function and the address of its slot.
 #[derive(Clone, Copy, Debug)]
@@ -131,16 +133,17 @@ fn tables(library: &Library, maps: &[Mapping]) -> Vec<usize> {
     for object in objects {
         let heap = mapping_of(maps, object).filter(|m| m.readable && m.writable);
         let Some(heap) = heap else { continue };
-        found.extend(runs(&peek.words(object, heap.end.min(object + WINDOW)), &is_code));
+        found.extend(runs(&peek.words(object, heap.end.min(object + WINDOW)), object + HEAD, &is_code));
     }
     found
 }
 
-/// The addresses of the code pointers in every run that is long enough for a table; empty entries don't end a run.
-fn runs(words: &[(usize, usize)], is_code: &impl Fn(usize) -> bool) -> Vec<usize> {
+/// The addresses of the code pointers in every run that is long enough for a table and begins below `latest`; empty
+/// entries don't end a run.
+fn runs(words: &[(usize, usize)], latest: usize, is_code: &impl Fn(usize) -> bool) -> Vec<usize> {
     let (mut found, mut run) = (Vec::new(), Vec::new());
     let mut keep = |run: &mut Vec<usize>| {
-        if run.len() >= TABLE_MIN {
+        if run.len() >= TABLE_MIN && run[0] <= latest {
             found.append(run);
         }
         run.clear();
@@ -327,10 +330,12 @@ mod tests {
         let mut words: Vec<(usize, usize)> = (0..TABLE_MIN).map(|n| (n * 8, 1000 + n)).collect();
         words[5].1 = 0;
         words.push((TABLE_MIN * 8, 7));
-        assert!(runs(&words, &is_code).is_empty(), "one short of a table");
+        let everywhere = usize::MAX;
+        assert!(runs(&words, everywhere, &is_code).is_empty(), "one short of a table");
         words.insert(0, (0, 2000));
         words.extend((0..TABLE_MIN).map(|n| (90_000 + n * 8, 3000)));
-        let found = runs(&words, &is_code);
+        assert_eq!(runs(&words, HEAD, &is_code).len(), TABLE_MIN, "the other begins too late");
+        let found = runs(&words, everywhere, &is_code);
         assert_eq!(found.len(), 2 * TABLE_MIN, "both tables of an object");
         assert!(!found.contains(&(5 * 8)), "an empty entry is no slot");
     }

@@ -80,7 +80,11 @@ impl Peek {
             return Vec::new();
         }
         let (words, _) = bytes.as_chunks::<8>();
-        words.iter().enumerate().map(|(n, &word)| (start + n * 8, usize::from_ne_bytes(word))).collect()
+        let words =
+            words.iter().enumerate().map(|(n, &word)| (start + n * 8, usize::from_ne_bytes(word))).collect();
+        // No copy of what was read stays behind on the heap, where a later search could find it.
+        std::hint::black_box(&mut bytes).fill(0);
+        words
     }
 
     /// Fills `into` from `address`; false if not all of it is mapped.

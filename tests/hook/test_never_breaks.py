@@ -171,15 +171,18 @@ def test_code_that_is_made_again_and_again_keeps_its_lines(tmp_path):
 
 def test_daemon_threads_that_allocate_to_the_end(tmp_path):
     source = """
-        import threading, time
+        import threading
         import dpctl.memory as m, dpctl
         q = dpctl.SyclQueue()
+        under_way = threading.Barrier(4)
         def allocate():
+            m.MemoryUSMDevice(512, queue=q)
+            under_way.wait()
             while True:
                 m.MemoryUSMDevice(512, queue=q)
         for _ in range(3):
             threading.Thread(target=allocate, daemon=True).start()
-        time.sleep(0.1)
+        under_way.wait()
         print("end")
     """
     for _ in range(5):

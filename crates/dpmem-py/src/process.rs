@@ -7,7 +7,8 @@
 //!   each entry point compares process ids first.
 //! - The report is taken once: main thread, a thread that calls `os._exit` and the thread that answers a
 //!   termination signal compete in [`ending::process_claim`].
-//! - No thread of ours waits for anything unless a termination signal came (a forking program would be warned about it).
+//! - No thread of ours exists before SYCL is up (a forking program would be warned about it), unless a
+//!   termination signal came; from then on one stands by for signals.
 
 pub(crate) mod ending;
 mod output;

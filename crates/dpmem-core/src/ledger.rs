@@ -4,24 +4,33 @@
 //! is handed on, a free before it is forwarded; so an address is in the map for no longer than the block exists. A
 //! block whose free nobody saw is taken out when its address is handed out for another of about its size.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustc_hash::FxBuildHasher;
 
 use crate::append;
 use crate::blocks::{Block, BlockMap};
+use crate::content::{self, Data};
 use crate::history::History;
 use crate::kind::{DeviceId, Direction, Kind, MAX_DEVICES};
+use crate::launch::LaunchTable;
 use crate::peak::{PeakClock, Tick};
 use crate::region::RegionTable;
 use crate::rows::DeviceRows;
-use crate::site::{SiteCache, SiteId, SiteKey, SiteTable, origin_of, site_hash};
+use crate::site::{FreedBy, SiteCache, SiteId, SiteKey, SiteTable, origin_of, site_hash};
 use crate::snapshot::{
-    LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot,
+    LaunchSnapshot, LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot,
 };
-use crate::stack::{Frame, Origin, RawFrame, StackTable};
+use crate::stack::{Frame, Origin, RawFrame, StackId, StackTable};
+use crate::sync::lock_std;
 use crate::transfer::{TransferId, TransferTable};
 
 /// How often a snapshot looks again when other threads set new peaks meanwhile.
 const SNAPSHOT_TRIES: usize = 100;
+/// How many fetched host blocks are remembered at once.
+const FETCHED_MAX: usize = 4096;
 static LEDGERS: AtomicU64 = AtomicU64::new(0);
 
 /// An allocation that the runtime made.
@@ -53,6 +62,9 @@ pub struct Ledger {
     stacks: StackTable,
     sites: SiteTable,
     transfers: TransferTable,
+    launches: LaunchTable,
+    /// Host blocks that hold what was fetched from a device, by address, and the copy that fetched it.
+    fetched: Mutex<HashMap<usize, TransferId, FxBuildHasher>>,
     blocks: BlockMap,
     history: History,
     /// Peaks of open regions.
@@ -81,6 +93,8 @@ impl Ledger {
             stacks: StackTable::new(sites),
             sites: SiteTable::new(sites),
             transfers: TransferTable::new(sites),
+            launches: LaunchTable::new(sites),
+            fetched: Mutex::default(),
             blocks: BlockMap::default(),
             history: History::new(origin_ticks, history_shift),
             regions: RegionTable::default(),
@@ -140,7 +154,12 @@ impl Ledger {
     /// Enters an allocation.
     pub fn allocated(&self, allocation: Allocation) {
         let tick = self.take_in(&allocation);
-        self.sites.get(allocation.site).allocated(tick, allocation.bytes, allocation.runtime_ticks);
+        self.sites.get(allocation.site).allocated(
+            tick,
+            allocation.bytes,
+            allocation.now,
+            allocation.runtime_ticks,
+        );
         self.file(allocation);
     }
 
@@ -161,12 +180,12 @@ impl Ledger {
 
     /// Enters a free that is about to be forwarded. The block, if the address was known, and the bytes that are left in
     /// use.
-    pub fn freeing(&self, address: usize) -> Option<(Block, u64)> {
+    pub fn freeing(&self, address: usize, by: FreedBy) -> Option<(Block, u64)> {
         let Some(block) = self.blocks.remove(address) else {
             self.unknown_frees.fetch_add(1, Relaxed);
             return None;
         };
-        let tick = self.take_out(&block);
+        let tick = self.take_out(&block, by);
         Some((block, tick.current))
     }
 
@@ -186,8 +205,42 @@ impl Ledger {
     }
 
     /// Enters a copy.
-    pub fn transferred(&self, transfer: TransferId, bytes: u64) {
-        self.transfers.get(transfer).add(bytes);
+    pub fn transferred(&self, transfer: TransferId, bytes: u64, now: u64) {
+        self.transfers.get(transfer).add(bytes, now);
+    }
+
+    /// Compares what a copy carried with what earlier ones at its stack did.
+    pub fn compare_content(&self, transfer: TransferId, data: &dyn Data) {
+        if let Some(sample) = content::sample(data) {
+            self.transfers.get(transfer).compare(data.len() as u64, sample, || content::whole(data));
+        }
+    }
+
+    /// Notes that the host block at `address` receives what `transfer` fetches, so that its content can be compared
+    /// when it is freed.
+    pub fn fetched_into(&self, address: usize, transfer: TransferId) {
+        let mut fetched = lock_std(&self.fetched);
+        if fetched.len() < FETCHED_MAX {
+            fetched.insert(address, transfer);
+        }
+    }
+
+    /// The copy that filled the host block at `address`, which is about to be freed.
+    pub fn fetched_from(&self, address: usize) -> Option<TransferId> {
+        lock_std(&self.fetched).remove(&address)
+    }
+
+    /// Enters kernel launches at a stack.
+    pub fn launched(
+        &self,
+        raw: &[RawFrame],
+        without: Origin,
+        count: u64,
+        resolve: impl Fn(&RawFrame) -> Frame,
+    ) {
+        let stack = origin_of(raw, without)
+            .unwrap_or_else(|| self.stacks.intern(raw, StackTable::hash(raw), resolve));
+        self.launches.add(stack, count);
     }
 
     /// Enters a fill.
@@ -239,7 +292,7 @@ impl Ledger {
             peak: self.peak_snapshot(),
             current_bytes: self.current_bytes(),
             events: rows.iter().map(row_events).sum::<u64>()
-                + transfers.iter().map(|t| t.count).sum::<u64>()
+                + transfers.iter().map(|t| t.counts.count).sum::<u64>()
                 + self.fills().0
                 + unknown_frees,
             unattributed_events: sites
@@ -247,13 +300,14 @@ impl Ledger {
                 .filter(|s| of_runtime(s.origin))
                 .map(|s| s.alloc_count + s.failed_count)
                 .sum::<u64>()
-                + transfers.iter().filter(|t| of_runtime(t.origin)).map(|t| t.count).sum::<u64>(),
+                + transfers.iter().filter(|t| of_runtime(t.origin)).map(|t| t.counts.count).sum::<u64>(),
             unknown_frees,
             missed_frees: self.missed_frees.load(Relaxed),
             live: self.live_blocks(),
             rows,
             sites,
             transfers,
+            launches: self.launches.iter().map(|(stack, count)| self.launch_snapshot(stack, count)).collect(),
             history_interval_ticks,
             history,
         }
@@ -277,14 +331,14 @@ impl Ledger {
         let block = Block { bytes, site, device, kind, since: now };
         if let Some(stale) = self.blocks.insert(address, block) {
             self.missed_frees.fetch_add(1, Relaxed);
-            self.take_out(&stale);
+            self.take_out(&stale, FreedBy::Runtime);
         }
     }
 
-    fn take_out(&self, block: &Block) -> Tick {
+    fn take_out(&self, block: &Block, by: FreedBy) -> Tick {
         self.rows(block.device).sub(block.kind, block.bytes);
         let tick = self.clock.sub(block.bytes);
-        self.sites.get(block.site).freed(tick, block.bytes);
+        self.sites.get(block.site).freed(tick, block.bytes, by);
         tick
     }
 
@@ -322,17 +376,22 @@ impl Ledger {
             live_bytes: live_bytes.max(0) as u64,
             live_count: live_count.max(0) as u64,
             runtime_ticks: counts.runtime_ticks,
+            pattern: counts.pattern,
+            growth: site.growth(),
+            user_instruction: self.stacks.user_instruction(site.key.stack),
         }
     }
 
+    fn launch_snapshot(&self, stack: StackId, count: u64) -> LaunchSnapshot {
+        LaunchSnapshot { frames: self.stacks.frames(stack), count }
+    }
+
     fn transfer_snapshot(&self, transfer: &crate::transfer::Transfer) -> TransferSnapshot {
-        let (count, bytes) = transfer.reading();
         TransferSnapshot {
             direction: transfer.direction,
             frames: self.stacks.frames(transfer.stack),
             origin: transfer.stack.as_origin(),
-            count,
-            bytes,
+            counts: transfer.counts(),
         }
     }
 

@@ -11,10 +11,13 @@
 
 mod append;
 mod blocks;
+mod content;
 mod history;
 mod kind;
+mod launch;
 mod ledger;
 mod library;
+mod pattern;
 mod peak;
 mod region;
 mod rows;
@@ -25,14 +28,18 @@ mod sync;
 mod transfer;
 
 pub use blocks::{Block, BlockMap};
+pub use content::Data;
 pub use history::{History, HistorySample};
 pub use kind::{DeviceId, Direction, Kind, MAX_DEVICES};
 pub use ledger::{Allocation, Ledger};
 pub use library::LibraryPaths;
+pub use pattern::{GrowthSample, Pattern};
 pub use peak::{PeakClock, PeakReading, Tick};
 pub use region::{Region, RegionTable};
 pub use rows::{Amount, DeviceRows, InUse};
-pub use site::{Composition, MAX_SITES, SiteCache, SiteId, SiteKey};
-pub use snapshot::{LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot};
+pub use site::{Composition, FreedBy, MAX_SITES, SiteCache, SiteId, SiteKey};
+pub use snapshot::{
+    LaunchSnapshot, LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot,
+};
 pub use stack::{Frame, Origin, RawFrame, Stack, StackId};
-pub use transfer::TransferId;
+pub use transfer::{TransferCounts, TransferId};

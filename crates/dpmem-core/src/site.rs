@@ -11,6 +11,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::append::{self, AppendTable};
 use crate::kind::{DeviceId, Kind, MAX_DEVICES};
+use crate::pattern::{Growth, GrowthSample, Pattern};
 use crate::peak::{PeakReading, Tick};
 use crate::stack::{Origin, RawFrame, StackId};
 use crate::sync::{Mutex, lock, lock_std};
@@ -84,6 +85,15 @@ impl Composition {
     }
 }
 
+/// Which kind of thread freed a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FreedBy {
+    /// One that was running Python: the program let go of the block.
+    Program,
+    /// One that wasn't: the runtime let go of it, after the work that used it had ended.
+    Runtime,
+}
+
 /// The counters of a site.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SiteCounts {
@@ -95,54 +105,70 @@ pub(crate) struct SiteCounts {
     pub(crate) failed_count: u64,
     pub(crate) peak_bytes: u64,
     pub(crate) runtime_ticks: u64,
+    pub(crate) pattern: Pattern,
+}
+
+/// What the lock of a site guards.
+#[derive(Default)]
+struct State {
+    counts: SiteCounts,
+    growth: Option<Box<Growth>>,
 }
 
 /// One site.
 pub(crate) struct Site {
     pub(crate) key: SiteKey,
-    counts: Mutex<SiteCounts>,
+    state: Mutex<State>,
     /// Ticks of frees, which are known only after the counts have been let go of.
     free_ticks: AtomicU64,
 }
 
 impl Site {
     fn new(key: SiteKey) -> Self {
-        Site { key, counts: Mutex::new(SiteCounts::default()), free_ticks: AtomicU64::new(0) }
+        Site { key, state: Mutex::new(State::default()), free_ticks: AtomicU64::new(0) }
     }
 
-    pub(crate) fn allocated(&self, tick: Tick, bytes: u64, runtime_ticks: u64) {
-        let mut counts = lock(&self.counts);
+    pub(crate) fn allocated(&self, tick: Tick, bytes: u64, now: u64, runtime_ticks: u64) {
+        let mut state = lock(&self.state);
+        let State { counts, growth } = &mut *state;
         counts.composition.enter(tick, bytes as i64, 1);
         counts.runtime_ticks += runtime_ticks;
         counts.alloc_count += 1;
         counts.allocated_bytes += bytes;
-        counts.peak_bytes = counts.peak_bytes.max(counts.composition.live_bytes.max(0) as u64);
+        let (live_bytes, live_count) = counts.composition.live();
+        let (live_bytes, live_count) = (live_bytes.max(0) as u64, live_count.max(0) as u64);
+        counts.peak_bytes = counts.peak_bytes.max(live_bytes);
+        counts.pattern.allocated(bytes, live_count, counts.free_count, now);
+        Growth::enter(growth, counts.alloc_count, GrowthSample { ticks: now, live_bytes });
     }
 
     /// A block that existed before recording started: live, but not allocated here.
     pub(crate) fn adopted(&self, tick: Tick, bytes: u64) {
-        let mut counts = lock(&self.counts);
+        let counts = &mut lock(&self.state).counts;
         counts.composition.enter(tick, bytes as i64, 1);
         counts.peak_bytes = counts.peak_bytes.max(counts.composition.live_bytes.max(0) as u64);
     }
 
-    pub(crate) fn freed(&self, tick: Tick, bytes: u64) {
-        let mut counts = lock(&self.counts);
+    pub(crate) fn freed(&self, tick: Tick, bytes: u64, by: FreedBy) {
+        let counts = &mut lock(&self.state).counts;
         counts.composition.enter(tick, -(bytes as i64), -1);
         counts.free_count += 1;
         counts.freed_bytes += bytes;
+        if by == FreedBy::Runtime {
+            counts.pattern.freed_late(bytes);
+        }
     }
 
     /// A free that the runtime refused: the block is live after all.
     pub(crate) fn restored(&self, tick: Tick, bytes: u64) {
-        let mut counts = lock(&self.counts);
+        let counts = &mut lock(&self.state).counts;
         counts.composition.enter(tick, bytes as i64, 1);
         counts.free_count -= 1;
         counts.freed_bytes -= bytes;
     }
 
     pub(crate) fn failed(&self) {
-        lock(&self.counts).failed_count += 1;
+        lock(&self.state).counts.failed_count += 1;
     }
 
     pub(crate) fn spent_freeing(&self, ticks: u64) {
@@ -150,9 +176,13 @@ impl Site {
     }
 
     pub(crate) fn counts(&self) -> SiteCounts {
-        let mut counts = *lock(&self.counts);
+        let mut counts = lock(&self.state).counts;
         counts.runtime_ticks += self.free_ticks.load(Ordering::Relaxed);
         counts
+    }
+
+    pub(crate) fn growth(&self) -> Vec<GrowthSample> {
+        Growth::samples(lock(&self.state).growth.as_deref())
     }
 }
 
@@ -283,7 +313,7 @@ mod tests {
         let table = SiteTable::new(1);
         table.intern(key(0));
         let beyond = table.intern(key(1));
-        table.get(beyond).allocated(Tick { current: 5, epoch: 1, set_peak: true }, 5, 0);
+        table.get(beyond).allocated(Tick { current: 5, epoch: 1, set_peak: true }, 5, 1, 0);
         let (_, overflow) = table.iter().last().expect("the overflow site is listed once it is used");
         assert_eq!(overflow.counts().allocated_bytes, 5);
         assert_eq!(overflow.key.stack.as_origin(), Some(Origin::OtherStacks));

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use crate::history::HistorySample;
 use crate::kind::{DeviceId, Direction, Kind};
+use crate::pattern::{GrowthSample, Pattern};
 use crate::rows::InUse;
 use crate::site::{SiteCounts, SiteId};
 use crate::stack::{Frame, Origin};
+use crate::transfer::TransferCounts;
 
 /// What has been done on one device, in one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +77,12 @@ pub struct SiteSnapshot {
     pub live_count: u64,
     /// Ticks spent in the runtime's own allocate and free calls for its blocks.
     pub runtime_ticks: u64,
+    /// How its blocks came and went.
+    pub pattern: Pattern,
+    /// What it held over time; empty for a site of few blocks.
+    pub growth: Vec<GrowthSample>,
+    /// Where in its code the user's own frame stood.
+    pub user_instruction: Option<u32>,
 }
 
 /// The largest sum over all devices and kinds.
@@ -97,10 +105,17 @@ pub struct TransferSnapshot {
     pub frames: Arc<[Frame]>,
     /// Why there is no stack, if there is none.
     pub origin: Option<Origin>,
-    /// Number of copies.
+    /// How often, how much and when.
+    pub counts: TransferCounts,
+}
+
+/// Kernel launches at one stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchSnapshot {
+    /// The stack, innermost frame first; empty if there is none.
+    pub frames: Arc<[Frame]>,
+    /// About how many.
     pub count: u64,
-    /// Their bytes.
-    pub bytes: u64,
 }
 
 /// A block in use.
@@ -133,6 +148,8 @@ pub struct Snapshot {
     pub sites: Vec<SiteSnapshot>,
     /// Copies.
     pub transfers: Vec<TransferSnapshot>,
+    /// Kernel launches, where the runtime's launches are seen.
+    pub launches: Vec<LaunchSnapshot>,
     /// Blocks in use.
     pub live: Vec<LiveBlock>,
     /// Ticks in one interval of `history`.

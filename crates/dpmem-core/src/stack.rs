@@ -173,6 +173,13 @@ impl StackTable {
         self.stacks.get(id.index()?)
     }
 
+    /// The instruction at which the innermost frame stood that is no library's.
+    pub(crate) fn user_instruction(&self, id: StackId) -> Option<u32> {
+        let stack = self.get(id)?;
+        let at = stack.frames.iter().position(|frame| !frame.library)?;
+        stack.raw.get(at).map(|raw| raw.instruction)
+    }
+
     /// The frames of a stack; none for an origin.
     pub(crate) fn frames(&self, id: StackId) -> Arc<[Frame]> {
         self.get(id).map_or_else(|| Arc::from([]), |stack| stack.frames.clone())

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::append::AppendTable;
+use crate::content::{Contents, Wanted};
 use crate::kind::Direction;
 use crate::stack::{Origin, StackId};
 use crate::sync::lock_std;
@@ -22,20 +23,70 @@ pub(crate) struct Transfer {
     pub(crate) stack: StackId,
     count: AtomicU64,
     bytes: AtomicU64,
+    largest: AtomicU64,
+    first_ticks: AtomicU64,
+    last_ticks: AtomicU64,
+    contents: Mutex<Contents>,
+}
+
+/// How often, how much and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransferCounts {
+    /// Number of copies.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes of the largest.
+    pub largest_bytes: u64,
+    /// Copies of data that had been copied at this stack before, as far as contents were compared.
+    pub repeats: u64,
+    /// When the first was made, in ticks.
+    pub first_ticks: u64,
+    /// When the last was made, in ticks.
+    pub last_ticks: u64,
 }
 
 impl Transfer {
     fn new(direction: Direction, stack: StackId) -> Self {
-        Transfer { direction, stack, count: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        Transfer {
+            direction,
+            stack,
+            count: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            largest: AtomicU64::new(0),
+            first_ticks: AtomicU64::new(u64::MAX),
+            last_ticks: AtomicU64::new(0),
+            contents: Mutex::new(Contents::default()),
+        }
     }
 
-    pub(crate) fn add(&self, bytes: u64) {
+    pub(crate) fn add(&self, bytes: u64, now: u64) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.largest.fetch_max(bytes, Ordering::Relaxed);
+        self.first_ticks.fetch_min(now, Ordering::Relaxed);
+        self.last_ticks.fetch_max(now, Ordering::Relaxed);
     }
 
-    pub(crate) fn reading(&self) -> (u64, u64) {
-        (self.count.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    /// Compares what was copied with what was copied before. No lock is held while `whole` looks at all of it.
+    pub(crate) fn compare(&self, bytes: u64, sample: u64, whole: impl FnOnce() -> Option<u64>) {
+        let wanted = lock_std(&self.contents).sampled(bytes, sample);
+        if wanted == Wanted::Whole
+            && let Some(whole) = whole()
+        {
+            lock_std(&self.contents).hashed(bytes, sample, whole);
+        }
+    }
+
+    pub(crate) fn counts(&self) -> TransferCounts {
+        TransferCounts {
+            count: self.count.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            largest_bytes: self.largest.load(Ordering::Relaxed),
+            repeats: lock_std(&self.contents).repeats(),
+            first_ticks: self.first_ticks.load(Ordering::Relaxed),
+            last_ticks: self.last_ticks.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -88,7 +139,7 @@ impl TransferTable {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Transfer> {
-        let used = |transfer: &&Transfer| transfer.reading().0 > 0;
+        let used = |transfer: &&Transfer| transfer.count.load(Ordering::Relaxed) > 0;
         self.transfers.iter().map(|(_, transfer)| transfer).chain(&self.overflow).filter(used)
     }
 }
@@ -103,10 +154,11 @@ mod tests {
         let stack = StackId::origin(Origin::RuntimeThread);
         let first = table.intern(Direction::HostToDevice, stack);
         let back = table.intern(Direction::DeviceToHost, stack);
-        table.get(first).add(3);
-        table.get(back).add(4);
-        table.get(back).add(4);
-        let mut seen: Vec<_> = table.iter().map(|t| (t.direction, t.reading())).collect();
+        table.get(first).add(3, 1);
+        table.get(back).add(4, 1);
+        table.get(back).add(4, 1);
+        let mut seen: Vec<_> =
+            table.iter().map(|t| (t.direction, (t.counts().count, t.counts().bytes))).collect();
         seen.sort();
         assert_eq!(seen, [(Direction::HostToDevice, (1, 3)), (Direction::DeviceToHost, (2, 8))]);
     }

@@ -37,6 +37,15 @@ pub(crate) const QUEUE_INFO_DEVICE: u32 = 1;
 /// `UR_DEVICE_INFO_PARENT_DEVICE`.
 pub(crate) const DEVICE_INFO_PARENT_DEVICE: u32 = 75;
 
+/// `ur_buffer_properties_t`.
+#[repr(C)]
+pub(crate) struct BufferProperties {
+    structure: u32,
+    next: Pointer,
+    /// The host memory that the buffer starts with.
+    pub(crate) host: Pointer,
+}
+
 /// `ur_rect_offset_t` and `ur_rect_region_t`: three sizes, passed by value.
 #[repr(C)]
 #[derive(Clone, Copy)]

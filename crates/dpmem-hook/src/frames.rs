@@ -60,6 +60,14 @@ pub fn close() {
     READABLE.store(false, Ordering::Release);
 }
 
+/// Whether the calling thread is running Python; true as well where that can't be told.
+pub(crate) fn runs_python() -> bool {
+    let Some((api, layout)) = LAYOUT.get().filter(|_| are_readable()) else { return true };
+    let thread = api.this_thread();
+    // SAFETY: `thread` is this thread's own state, and calibration has found where its frame is.
+    thread != 0 && unsafe { layout.first_frame(thread) } != 0
+}
+
 /// The calling thread's frames, innermost first, as many as fit into `buffer`; none on a thread without Python.
 pub fn capture(buffer: &mut [MaybeUninit<RawFrame>]) -> &[RawFrame] {
     let Some((api, layout)) = LAYOUT.get() else { return &[] };

@@ -1,7 +1,7 @@
 //! The one table of the runtime's functions that dpmem knows.
 //!
-//! A line declares the name in the runtime, its C signature, and the shim that takes its place, or `called` where dpmem
-//! only calls it. The enumeration, the slots' originals, the typed calls and the coverage test all derive from it. To
+//! A line declares the name in the runtime, its C signature, and the shim that takes its place; or `called` where dpmem
+//! only calls it; or `passed`, without a signature, where a stub of machine code passes its arguments on unseen. The enumeration, the slots' originals, the typed calls and the coverage test all derive from it. To
 //! add a function, add a line here and a shim in [`crate::shims`].
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,11 +26,12 @@ macro_rules! functions {
 
             /// The address of the shim that takes its place, if one does.
             pub(crate) fn shim(self) -> Option<usize> {
-                match self { $(Function::$variant => functions!(@shim $call $role ($($argument),*))),* }
+                match self { $(Function::$variant => functions!(@shim $variant $call $role ($($argument),*))),* }
             }
         }
 
-        static ORIGINALS: [AtomicUsize; Function::ALL.len()] =
+        /// The runtime's own functions, by number. Stubs of machine code read them, too.
+        pub(crate) static ORIGINALS: [AtomicUsize; Function::ALL.len()] =
             [const { AtomicUsize::new(0) }; Function::ALL.len()];
 
         /// The runtime's own functions, with their types.
@@ -38,6 +39,7 @@ macro_rules! functions {
             use super::*;
             $(
                 /// The function that a shim stands in for. It is known before the shim can be reached.
+                #[allow(dead_code, reason = "nobody calls what is only passed on")]
                 pub(crate) fn $call() -> Option<unsafe extern "C" fn($($argument),*) -> UrResult> {
                     let address = ORIGINALS[Function::$variant as usize].load(Ordering::Acquire);
                     // SAFETY: the address was taken from the slot of exactly this function, whose signature the
@@ -47,11 +49,12 @@ macro_rules! functions {
             )*
         }
     };
-    (@shim $call:ident hooked ($($argument:ty),*)) => {{
+    (@shim $variant:ident $call:ident hooked ($($argument:ty),*)) => {{
         let shim: unsafe extern "C" fn($($argument),*) -> UrResult = crate::shims::$call;
         Some(shim as usize)
     }};
-    (@shim $call:ident called ($($argument:ty),*)) => { None };
+    (@shim $variant:ident $call:ident called ($($argument:ty),*)) => { None };
+    (@shim $variant:ident $call:ident passed ($($argument:ty),*)) => { Some(crate::launches::stub(Function::$variant)) };
 }
 
 functions! {
@@ -83,6 +86,8 @@ functions! {
         (Handle, Pointer, Pointer, usize);
     EnqueueFill enqueue_fill "urEnqueueUSMFill" hooked
         (Handle, Pointer, usize, Pointer, usize, u32, WaitList, *mut Handle);
+    KernelLaunch kernel_launch "urEnqueueKernelLaunch" passed ();
+    KernelLaunchWithArguments kernel_launch_with_arguments "urEnqueueKernelLaunchWithArgsExp" passed ();
     BufferCreate buffer_create "urMemBufferCreate" hooked
         (Handle, u32, usize, Pointer, *mut Handle);
     BufferRead buffer_read "urEnqueueMemBufferRead" hooked

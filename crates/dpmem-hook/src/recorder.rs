@@ -9,16 +9,21 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use arc_swap::{ArcSwapOption, Cache};
 use dpmem_core::{
-    Allocation, Block, DeviceId, Direction, Frame, Kind, Ledger, LibraryPaths, Origin, RawFrame, SiteCache,
+    Allocation, Block, DeviceId, Direction, Frame, FreedBy, Kind, Ledger, LibraryPaths, Origin, RawFrame,
+    SiteCache, TransferId,
 };
 
 use crate::abi::{Handle, Pointer, SUCCESS, UrResult};
 use crate::clock::{Clock, ticks};
 use crate::error::Error;
+use crate::foreign::Foreign;
 use crate::{devices, fault, frames, install, reference};
 
 /// The first interval of the history is 2^20 ticks: well below a millisecond.
 const HISTORY_SHIFT: u32 = 20;
+
+/// Smaller copies are scalars and the library's own parameters, whose content says nothing.
+const COMPARED_FROM: u64 = 64;
 
 /// One recording: a ledger and when it began.
 pub struct Recording {
@@ -207,7 +212,11 @@ impl Recording {
             return None;
         }
         let mut list = reference::order();
-        let (block, left) = self.ledger.freeing(address)?;
+        if let Some(transfer) = self.ledger.fetched_from(address) {
+            self.compare_fetched(transfer, address);
+        }
+        let by = if frames::runs_python() { FreedBy::Program } else { FreedBy::Runtime };
+        let (block, left) = self.ledger.freeing(address, by)?;
         reference::freed(&mut list, address, &block);
         Some(Freeing { ledger: self.ledger.id(), address, block, left })
     }
@@ -231,17 +240,53 @@ impl Recording {
             let known = self.ledger.blocks().find(pointer as usize).map(|(_, block)| block.kind);
             known.or_else(|| if self.late { devices::kind_of(pointer, queue) } else { None })
         };
-        if let Some(direction) = Direction::of(kind(source), kind(target)) {
-            self.transferred(direction, bytes);
+        let Some(direction) = Direction::of(kind(source), kind(target)) else { return };
+        match direction {
+            Direction::HostToDevice => self.sent(source, bytes),
+            Direction::DeviceToHost => {
+                let transfer = self.transferred(direction, bytes);
+                if let Some((base, Block { kind: Kind::Host, bytes: whole, .. })) =
+                    self.ledger.blocks().find(target as usize)
+                    && (base, whole) == (target as usize, bytes)
+                {
+                    self.ledger.fetched_into(base, transfer);
+                }
+            }
+            Direction::DeviceToDevice => {
+                self.transferred(direction, bytes);
+            }
         }
     }
 
     /// A copy of known direction was accepted.
-    pub(crate) fn transferred(&self, direction: Direction, bytes: u64) {
+    pub(crate) fn transferred(&self, direction: Direction, bytes: u64) -> TransferId {
         with_stack(|raw, without| {
             let transfer = self.ledger.transfer(raw, without, direction, resolve);
-            self.ledger.transferred(transfer, bytes);
-        });
+            self.ledger.transferred(transfer, bytes, ticks());
+            transfer
+        })
+    }
+
+    /// A copy from host memory was accepted, whose source must stay as it is until the copy is done.
+    pub(crate) fn sent(&self, source: Pointer, bytes: u64) {
+        let transfer = self.transferred(Direction::HostToDevice, bytes);
+        if bytes >= COMPARED_FROM && !source.is_null() {
+            self.ledger.compare_content(transfer, &Foreign { address: source as usize, len: bytes as usize });
+        }
+    }
+
+    /// A host block that a copy from a device filled is about to be freed.
+    fn compare_fetched(&self, transfer: TransferId, address: usize) {
+        let block = self.ledger.blocks().find(address).filter(|&(base, _)| base == address);
+        let Some((_, Block { kind: Kind::Host, bytes, .. })) = block else { return };
+        if bytes >= COMPARED_FROM {
+            self.ledger.compare_content(transfer, &Foreign { address, len: bytes as usize });
+        }
+    }
+
+    /// The device was given a kernel to run; `count` launches are entered for it.
+    pub(crate) fn launched(&self, count: u64) {
+        with_stack(|raw, without| self.ledger.launched(raw, without, count, resolve));
     }
 
     /// A fill was accepted.

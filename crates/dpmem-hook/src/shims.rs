@@ -11,7 +11,9 @@
 
 use dpmem_core::{Direction, Kind, SiteCache};
 
-use crate::abi::{Handle, INVALID_VALUE, MEM_FLAGS_FROM_HOST, Pointer, Rect, SUCCESS, UrResult, WaitList};
+use crate::abi::{
+    BufferProperties, Handle, INVALID_VALUE, MEM_FLAGS_FROM_HOST, Pointer, Rect, SUCCESS, UrResult, WaitList,
+};
 use crate::clock::ticks;
 use crate::devices;
 use crate::functions::original;
@@ -224,7 +226,11 @@ pub(crate) unsafe extern "C" fn buffer_create(
     if flags & MEM_FLAGS_FROM_HOST == 0 {
         return call();
     }
-    accepted(call, |recording| recording.transferred(Direction::HostToDevice, bytes as u64))
+    accepted(call, |recording| {
+        // SAFETY: the call was accepted with a flag that says there are properties, which name the host memory.
+        let source = unsafe { properties.cast::<BufferProperties>().as_ref() }.map(|p| p.host);
+        recording.sent(source.unwrap_or(std::ptr::null_mut()), bytes as u64);
+    })
 }
 
 pub(crate) unsafe extern "C" fn buffer_read(
@@ -239,7 +245,7 @@ pub(crate) unsafe extern "C" fn buffer_read(
     event: *mut Handle,
 ) -> UrResult {
     let call = forward!(buffer_read(queue, buffer, blocking, offset, bytes, target, waits, list, event));
-    accepted(call, |recording| recording.transferred(Direction::DeviceToHost, bytes as u64))
+    accepted(call, |recording| enter_copy(recording, Direction::DeviceToHost, bytes as u64))
 }
 
 pub(crate) unsafe extern "C" fn buffer_write(
@@ -254,7 +260,7 @@ pub(crate) unsafe extern "C" fn buffer_write(
     event: *mut Handle,
 ) -> UrResult {
     let call = forward!(buffer_write(queue, buffer, blocking, offset, bytes, source, waits, list, event));
-    accepted(call, |recording| recording.transferred(Direction::HostToDevice, bytes as u64))
+    accepted(call, |recording| recording.sent(source, bytes as u64))
 }
 
 pub(crate) unsafe extern "C" fn buffer_copy(
@@ -269,7 +275,7 @@ pub(crate) unsafe extern "C" fn buffer_copy(
     event: *mut Handle,
 ) -> UrResult {
     let call = forward!(buffer_copy(queue, source, target, from, to, bytes, waits, list, event));
-    accepted(call, |recording| recording.transferred(Direction::DeviceToDevice, bytes as u64))
+    accepted(call, |recording| enter_copy(recording, Direction::DeviceToDevice, bytes as u64))
 }
 
 pub(crate) unsafe extern "C" fn buffer_read_rect(
@@ -292,7 +298,7 @@ pub(crate) unsafe extern "C" fn buffer_read_rect(
         queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, target, waits, list,
         event
     ));
-    accepted(call, |recording| recording.transferred(Direction::DeviceToHost, region.bytes()))
+    accepted(call, |recording| enter_copy(recording, Direction::DeviceToHost, region.bytes()))
 }
 
 pub(crate) unsafe extern "C" fn buffer_write_rect(
@@ -315,7 +321,7 @@ pub(crate) unsafe extern "C" fn buffer_write_rect(
         queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, source, waits, list,
         event
     ));
-    accepted(call, |recording| recording.transferred(Direction::HostToDevice, region.bytes()))
+    accepted(call, |recording| enter_copy(recording, Direction::HostToDevice, region.bytes()))
 }
 
 pub(crate) unsafe extern "C" fn buffer_copy_rect(
@@ -348,7 +354,7 @@ pub(crate) unsafe extern "C" fn buffer_copy_rect(
         list,
         event
     ));
-    accepted(call, |recording| recording.transferred(Direction::DeviceToDevice, region.bytes()))
+    accepted(call, |recording| enter_copy(recording, Direction::DeviceToDevice, region.bytes()))
 }
 
 pub(crate) unsafe extern "C" fn context_create(
@@ -459,6 +465,10 @@ fn accepted(forward: impl FnOnce() -> UrResult, enter: impl FnOnce(&Recording)) 
             enter(recording);
         }
     })
+}
+
+fn enter_copy(recording: &Recording, direction: Direction, bytes: u64) {
+    recording.transferred(direction, bytes);
 }
 
 fn free(forward: impl FnOnce() -> UrResult, pointer: Pointer) -> UrResult {

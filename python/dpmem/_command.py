@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 class Options:
     """What was asked for, as far as a spawned child needs it too."""
 
-    def __init__(self, *, json: str | None, stack_depth: int, summary: bool) -> None:
+    def __init__(self, *, json: str | None, stack_depth: int, summary: bool, fail_on: list[str]) -> None:
         self.json = json
         self.stack_depth = stack_depth
         self.summary = summary
+        self.fail_on = fail_on
         self.kind = "code"
         self.target = ""
         self.arguments: list[str] = []
@@ -34,7 +35,12 @@ class Options:
     @classmethod
     def of(cls, answer: dict[str, Any]) -> Options:
         """Take the options over from the parsed command line."""
-        options = cls(json=answer["json"], stack_depth=answer["stack_depth"], summary=answer["summary"])
+        options = cls(
+            json=answer["json"],
+            stack_depth=answer["stack_depth"],
+            summary=answer["summary"],
+            fail_on=answer["fail_on"],
+        )
         options.kind, options.target, options.arguments = (
             answer["kind"],
             answer["target"],
@@ -132,6 +138,7 @@ class Run:
 
     def _report(self, exit_code: int) -> None:
         summary, data, failure = "", "", None
+        present: list[str] = []
         try:
             finished = _recording.finish(
                 command=self.options.command,
@@ -141,6 +148,7 @@ class Run:
                 said=self.said,
                 notes=self.notes,
             )
+            present = sorted(set(self.options.fail_on).intersection(finished.findings))
             if self.options.json == "-":
                 data = finished.json + "\n"
             elif self.options.json is not None:
@@ -157,7 +165,12 @@ class Run:
             summary += "\n"
         if failure:
             summary += f"dpmem: {failure}\n"
-        exit_instead = 2 if failure and exit_code == 0 else None
+        exit_instead = None
+        if exit_code == 0 and failure:
+            exit_instead = 2
+        elif exit_code == 0 and present:
+            exit_instead = 1
+            summary += f"dpmem: exit code 1 because of {', '.join(present)} (--fail-on)\n"
         _native.process_settle(summary, data, exit_instead=exit_instead, program_succeeded=exit_code == 0)
 
 

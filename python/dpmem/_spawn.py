@@ -39,7 +39,7 @@ def main(code: str, *, stack_depth: int, json: str | None) -> None:
 
     if json is not None:
         json = _native.cli_spawned_path(json, os.getpid())
-    options = _command.Options(json=json, stack_depth=stack_depth, summary=False)
+    options = _command.Options(json=json, stack_depth=stack_depth, summary=False, fail_on=[])
     options.target, options.arguments = code, sys.argv[1:]
     watch(stack_depth=stack_depth, json=json)
     run = _command.Run(options, _program.prepare_spawned(code))

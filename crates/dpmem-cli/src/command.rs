@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::rules;
+
 /// The deepest stack that can be asked for, in Python frames.
 const MAX_STACK_DEPTH: u32 = 128;
 
@@ -45,6 +47,8 @@ pub struct RunOptions {
     pub json: Option<PathBuf>,
     /// Python frames kept per allocation; 0 keeps none.
     pub stack_depth: u32,
+    /// Codes of findings that make the exit code 1.
+    pub fail_on: Vec<String>,
     /// Whether to write the summary to standard error.
     pub summary: bool,
     /// The program.
@@ -113,6 +117,10 @@ struct RunArguments {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = stack_depth)]
     stack_depth: u32,
 
+    /// Exit with 1 when one of these findings is present; a program's own failure wins
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = rule_code)]
+    fail_on: Vec<String>,
+
     /// Write no summary
     #[arg(long)]
     no_summary: bool,
@@ -151,16 +159,22 @@ where
 }
 
 fn explained(code: &str) -> Outcome {
-    match dpmem_lint::rule_text(&code.to_uppercase()) {
+    match rules::text(code) {
         Some(text) => Outcome::Exit(Exit { code: 0, stdout: text, stderr: String::new() }),
-        None => {
-            let codes: Vec<_> = dpmem_lint::codes().collect();
-            usage(&format!(
-                "dpmem: expected the code of a rule, got `{code}`; there are {}\n",
-                codes.join(", ")
-            ))
-        }
+        None => usage(&format!(
+            "dpmem: expected the code of a rule, got `{code}`; there are {}\n",
+            rules::codes().join(", ")
+        )),
     }
+}
+
+/// A code of a rule, whatever its case.
+fn rule_code(word: &str) -> Result<String, String> {
+    let code = word.trim().to_uppercase();
+    if rules::codes().contains(&code.as_str()) {
+        return Ok(code);
+    }
+    Err(format!("expected codes of findings, separated by commas; there are {}", rules::codes().join(", ")))
 }
 
 /// Writes `-mMODULE` and `-cCODE` as two words: attached, clap would end the option there and read on,
@@ -206,6 +220,7 @@ impl RunArguments {
         Some(RunOptions {
             json: self.json,
             stack_depth: self.stack_depth,
+            fail_on: self.fail_on,
             summary: !self.no_summary,
             target,
             arguments: words.collect(),

@@ -41,6 +41,12 @@ fn own_options_come_before_the_program() {
 }
 
 #[test]
+fn codes_to_fail_on_are_listed_or_repeated() {
+    let options = run(&["--fail-on", "DPM301,dpm201", "--fail-on=DPM403", "x.py"]);
+    assert_eq!(options.fail_on, ["DPM301", "DPM201", "DPM403"]);
+}
+
+#[test]
 fn what_follows_the_program_is_the_programs() {
     let theirs =
         ["--json", "theirs", "-m", "-c", "--", "--help", "-V", "--no-summary", "--stack-depth", "many", ""];
@@ -94,6 +100,7 @@ fn refusals_say_what_came_and_what_was_expected() {
         (vec!["run", "-u", "x.py"], "unexpected argument '-u'"),
         (vec!["run", "--stack-depth", "129", "x.py"], "from 0 to 128"),
         (vec!["run", "--stack-depth", "deep", "x.py"], "'deep'"),
+        (vec!["run", "--fail-on", "DPM301,DPM999", "x.py"], "'DPM999'"),
         (vec!["run", "--json"], "'--json <FILE>'"),
         (vec!["run", "-m"], "'-m <MODULE> [ARGS]...'"),
         (vec!["run"], "no program was named"),

@@ -1,11 +1,12 @@
 //! The `dpmem` command line as a library: arguments in, validated options out.
 //!
-//! Owns the grammar of the commands, the texts of `--help` and of usage errors, the rules for colour and
-//! width, and where a report file may be written. It starts no program, reads no environment and never
+//! Owns the grammar of the commands, the texts of `--help`, of usage errors and of `dpmem rule`, the rules for colour
+//! and width, and where a report file may be written. It starts no program, reads no environment and never
 //! prints: the caller passes the facts in and does the writing.
 
 mod command;
 mod destination;
+pub mod rules;
 mod terminal;
 
 pub use command::{Exit, Outcome, RunOptions, Target, parse};

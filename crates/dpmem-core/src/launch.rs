@@ -25,6 +25,7 @@ struct Launches {
 pub(crate) struct LaunchTable {
     launches: AppendTable<Launches>,
     by_stack: [Mutex<HashMap<StackId, usize, FxBuildHasher>>; SHARDS],
+    last_ticks: AtomicU64,
 }
 
 impl LaunchTable {
@@ -32,10 +33,12 @@ impl LaunchTable {
         LaunchTable {
             launches: AppendTable::new(capacity),
             by_stack: std::array::from_fn(|_| Mutex::new(FxHashMap::default())),
+            last_ticks: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn add(&self, stack: StackId, count: u64) {
+    pub(crate) fn add(&self, stack: StackId, count: u64, now: u64) {
+        self.last_ticks.fetch_max(now, Ordering::Relaxed);
         if let Some(launches) = self.index(stack).and_then(|index| self.launches.get(index)) {
             launches.count.fetch_add(count, Ordering::Relaxed);
         }
@@ -49,6 +52,11 @@ impl LaunchTable {
         let index = self.launches.push(Launches { stack, count: AtomicU64::new(0) }).ok()?;
         known.insert(stack, index);
         Some(index)
+    }
+
+    /// When the newest was entered.
+    pub(crate) fn last_ticks(&self) -> u64 {
+        self.last_ticks.load(Ordering::Relaxed)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, u64)> {
@@ -65,9 +73,10 @@ mod tests {
     fn launches_add_up_by_stack_and_a_full_table_does_no_harm() {
         let table = LaunchTable::new(1);
         let (first, second) = (StackId::origin(Origin::RuntimeThread), StackId::origin(Origin::NotRecorded));
-        table.add(first, 1);
-        table.add(first, 16);
-        table.add(second, 1);
+        table.add(first, 1, 5);
+        table.add(first, 16, 9);
+        table.add(second, 1, 7);
         assert_eq!(table.iter().collect::<Vec<_>>(), [(first, 17)]);
+        assert_eq!(table.last_ticks(), 9);
     }
 }

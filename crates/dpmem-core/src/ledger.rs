@@ -179,13 +179,19 @@ impl Ledger {
     }
 
     /// Enters a free that is about to be forwarded. The block, if the address was known, and the bytes that are left in
-    /// use.
-    pub fn freeing(&self, address: usize, by: FreedBy) -> Option<(Block, u64)> {
+    /// use. `by` is handed the user's frame as it was at the allocation, if it is wanted where the free is made.
+    pub fn freeing(
+        &self,
+        address: usize,
+        by: impl FnOnce(Option<RawFrame>) -> FreedBy,
+    ) -> Option<(Block, u64)> {
         let Some(block) = self.blocks.remove(address) else {
             self.unknown_frees.fetch_add(1, Relaxed);
             return None;
         };
-        let tick = self.take_out(&block, by);
+        let site = self.sites.get(block.site);
+        let user = site.wants_place_of_free().then(|| self.stacks.user_frame(site.key.stack)).flatten();
+        let tick = self.take_out(&block, by(user));
         Some((block, tick.current))
     }
 
@@ -230,17 +236,17 @@ impl Ledger {
         lock_std(&self.fetched).remove(&address)
     }
 
-    /// Enters kernel launches at a stack.
+    /// Enters kernel launches at a stack: how many, and when.
     pub fn launched(
         &self,
         raw: &[RawFrame],
         without: Origin,
-        count: u64,
+        (count, now): (u64, u64),
         resolve: impl Fn(&RawFrame) -> Frame,
     ) {
         let stack = origin_of(raw, without)
             .unwrap_or_else(|| self.stacks.intern(raw, StackTable::hash(raw), resolve));
-        self.launches.add(stack, count);
+        self.launches.add(stack, count, now);
     }
 
     /// Enters a fill.
@@ -307,6 +313,7 @@ impl Ledger {
             rows,
             sites,
             transfers,
+            last_launch_ticks: self.launches.last_ticks(),
             launches: self.launches.iter().map(|(stack, count)| self.launch_snapshot(stack, count)).collect(),
             history_interval_ticks,
             history,
@@ -378,7 +385,7 @@ impl Ledger {
             runtime_ticks: counts.runtime_ticks,
             pattern: counts.pattern,
             growth: site.growth(),
-            user_instruction: self.stacks.user_instruction(site.key.stack),
+            user_instruction: self.stacks.user_frame(site.key.stack).map(|raw| raw.instruction),
         }
     }
 

@@ -25,7 +25,7 @@ fn the_walk_of_one_allocation() {
     let mut cache = SiteCache::new();
     let site = line(&ledger, &mut cache, 7, Kind::Device);
     ledger.allocated(allocation(0x1000, 64, Kind::Device, site));
-    let (block, left) = ledger.freeing(0x1000, FreedBy::Program).expect("it is known");
+    let (block, left) = ledger.freeing(0x1000, |_| FreedBy::Program).expect("it is known");
     assert_eq!(left, 0);
     ledger.freed(&block, left, 9, 4);
     ledger.failed(site);
@@ -43,7 +43,7 @@ fn the_walk_of_one_allocation() {
 #[test]
 fn an_unknown_free_is_counted_and_not_subtracted() {
     let ledger = Ledger::new(0, 4);
-    assert!(ledger.freeing(0x5000, FreedBy::Program).is_none());
+    assert!(ledger.freeing(0x5000, |_| FreedBy::Program).is_none());
     let seen = ledger.snapshot(0);
     assert_eq!((seen.unknown_frees, seen.current_bytes, seen.rows.len()), (1, 0, 0));
 }
@@ -69,7 +69,7 @@ fn adopted_blocks_are_live_but_not_allocated() {
     let seen = ledger.snapshot(0);
     assert_eq!((seen.rows[0].in_use.current.bytes, seen.rows[0].totals.alloc_count), (64, 0));
     assert_eq!(seen.sites[0].origin, Some(Origin::BeforeStart));
-    assert!(ledger.freeing(0x1000, FreedBy::Program).is_some());
+    assert!(ledger.freeing(0x1000, |_| FreedBy::Program).is_some());
     assert_eq!(ledger.current_bytes(), 0);
 }
 
@@ -78,7 +78,7 @@ fn a_refused_free_leaves_the_block() {
     let ledger = Ledger::new(0, 4);
     let site = line(&ledger, &mut SiteCache::new(), 1, Kind::Shared);
     ledger.allocated(allocation(0x1000, 64, Kind::Shared, site));
-    let (block, _) = ledger.freeing(0x1000, FreedBy::Program).expect("it is known");
+    let (block, _) = ledger.freeing(0x1000, |_| FreedBy::Program).expect("it is known");
     ledger.free_refused(0x1000, block);
     let seen = ledger.snapshot(0);
     assert_eq!((seen.current_bytes, seen.sites[0].live_count, seen.rows[0].totals.free_count), (64, 1, 0));
@@ -122,7 +122,7 @@ fn threads_agree_with_the_sum_of_their_work() {
                     let address = (thread << 30) + n * 4096;
                     ledger.allocated(allocation(address, 1 + n as u64 % 100, Kind::Device, site));
                     if n % 3 != 0 {
-                        ledger.freeing(address, FreedBy::Program);
+                        ledger.freeing(address, |_| FreedBy::Program);
                     }
                 }
             });
@@ -145,7 +145,7 @@ fn ten_million_events_of_a_hundred_sites_stay_small() {
     for n in 0..100_000usize {
         ledger
             .allocated(Allocation { now: n as u64, ..allocation(0x1000, 64, Kind::Device, sites[n % 100]) });
-        ledger.freeing(0x1000, FreedBy::Program);
+        ledger.freeing(0x1000, |_| FreedBy::Program);
     }
     let seen = ledger.snapshot(100_000);
     assert_eq!((seen.sites.len(), seen.live.len(), seen.events), (100, 0, 200_000));
@@ -172,7 +172,7 @@ proptest! {
                 current += bytes;
             } else {
                 let (address, bytes, ..) = live.remove(bytes as usize % live.len());
-                prop_assert_eq!(ledger.freeing(address, FreedBy::Program).map(|(b, _)| b.bytes), Some(bytes));
+                prop_assert_eq!(ledger.freeing(address, |_| FreedBy::Program).map(|(b, _)| b.bytes), Some(bytes));
                 current -= bytes;
             }
             if current > peak {

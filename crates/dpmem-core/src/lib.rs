@@ -12,6 +12,7 @@
 mod append;
 mod blocks;
 mod content;
+pub mod findings;
 mod history;
 mod kind;
 mod launch;

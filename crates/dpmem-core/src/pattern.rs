@@ -3,6 +3,8 @@
 //! Everything is a handful of counters, updated under the site's own lock; [`Growth`] is made at a site's
 //! [`GROWTH_FROM`]th allocation only. Memory grows with sites, never with events.
 
+use crate::site::FreedBy;
+
 /// Allocations of one site from which on its growth is sampled.
 const GROWTH_FROM: u64 = 8;
 /// Samples of a site; when they are full, every second one goes and the distance doubles.
@@ -13,6 +15,8 @@ const GROWTH_SAMPLES: usize = 48;
 pub struct Pattern {
     /// The most blocks that were live at once.
     pub most_count: u64,
+    /// Blocks that were live at each allocation, the new one included, summed up.
+    pub live_sum: u64,
     /// Size of the newest block.
     pub last_bytes: u64,
     /// Allocations of the same size as the one before.
@@ -23,6 +27,8 @@ pub struct Pattern {
     pub late_free_count: u64,
     /// Their bytes.
     pub late_freed_bytes: u64,
+    /// Frees within the line that had allocated the block; only the first 16 frees of a site are looked at.
+    pub same_line_free_count: u64,
     /// Frees that had been made when the newest block was allocated.
     pub freed_before_newest: u64,
     /// When the oldest block was allocated, in ticks.
@@ -42,12 +48,19 @@ impl Pattern {
         self.last_ticks = self.last_ticks.max(now);
         self.last_bytes = bytes;
         self.most_count = self.most_count.max(live_count);
+        self.live_sum += live_count;
         self.freed_before_newest = free_count;
     }
 
-    pub(crate) fn freed_late(&mut self, bytes: u64) {
-        self.late_free_count += 1;
-        self.late_freed_bytes += bytes;
+    pub(crate) fn freed(&mut self, bytes: u64, by: FreedBy) {
+        match by {
+            FreedBy::Program => {}
+            FreedBy::SameLine => self.same_line_free_count += 1,
+            FreedBy::Runtime => {
+                self.late_free_count += 1;
+                self.late_freed_bytes += bytes;
+            }
+        }
     }
 }
 

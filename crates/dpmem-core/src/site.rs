@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex as StdMutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -18,6 +18,9 @@ use crate::sync::{Mutex, lock, lock_std};
 
 /// How many sites are told apart; later ones share the site `other stacks` of their kind and device.
 pub const MAX_SITES: usize = append::CAPACITY;
+
+/// Frees of a site whose place in the program is looked at.
+pub(crate) const LOOKED: u32 = 16;
 
 /// A site, as an index into the ledger's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,6 +93,8 @@ impl Composition {
 pub enum FreedBy {
     /// One that was running Python: the program let go of the block.
     Program,
+    /// The same, while it was still in the line that had allocated the block.
+    SameLine,
     /// One that wasn't: the runtime let go of it, after the work that used it had ended.
     Runtime,
 }
@@ -121,11 +126,18 @@ pub(crate) struct Site {
     state: Mutex<State>,
     /// Ticks of frees, which are known only after the counts have been let go of.
     free_ticks: AtomicU64,
+    /// Frees whose place has been looked at.
+    looked: AtomicU32,
 }
 
 impl Site {
     fn new(key: SiteKey) -> Self {
-        Site { key, state: Mutex::new(State::default()), free_ticks: AtomicU64::new(0) }
+        Site {
+            key,
+            state: Mutex::new(State::default()),
+            free_ticks: AtomicU64::new(0),
+            looked: AtomicU32::new(0),
+        }
     }
 
     pub(crate) fn allocated(&self, tick: Tick, bytes: u64, now: u64, runtime_ticks: u64) {
@@ -154,9 +166,7 @@ impl Site {
         counts.composition.enter(tick, -(bytes as i64), -1);
         counts.free_count += 1;
         counts.freed_bytes += bytes;
-        if by == FreedBy::Runtime {
-            counts.pattern.freed_late(bytes);
-        }
+        counts.pattern.freed(bytes, by);
     }
 
     /// A free that the runtime refused: the block is live after all.
@@ -169,6 +179,11 @@ impl Site {
 
     pub(crate) fn failed(&self) {
         lock(&self.state).counts.failed_count += 1;
+    }
+
+    /// Whether it should be found out where this free is made: only for the first few of a site.
+    pub(crate) fn wants_place_of_free(&self) -> bool {
+        self.looked.load(Ordering::Relaxed) < LOOKED && self.looked.fetch_add(1, Ordering::Relaxed) < LOOKED
     }
 
     pub(crate) fn spent_freeing(&self, ticks: u64) {

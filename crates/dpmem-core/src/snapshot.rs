@@ -150,6 +150,8 @@ pub struct Snapshot {
     pub transfers: Vec<TransferSnapshot>,
     /// Kernel launches, where the runtime's launches are seen.
     pub launches: Vec<LaunchSnapshot>,
+    /// When the newest of them was made, in ticks; 0 for none.
+    pub last_launch_ticks: u64,
     /// Blocks in use.
     pub live: Vec<LiveBlock>,
     /// Ticks in one interval of `history`.

@@ -173,11 +173,11 @@ impl StackTable {
         self.stacks.get(id.index()?)
     }
 
-    /// The instruction at which the innermost frame stood that is no library's.
-    pub(crate) fn user_instruction(&self, id: StackId) -> Option<u32> {
+    /// The innermost frame that is no library's.
+    pub(crate) fn user_frame(&self, id: StackId) -> Option<RawFrame> {
         let stack = self.get(id)?;
         let at = stack.frames.iter().position(|frame| !frame.library)?;
-        stack.raw.get(at).map(|raw| raw.instruction)
+        stack.raw.get(at).copied()
     }
 
     /// The frames of a stack; none for an origin.

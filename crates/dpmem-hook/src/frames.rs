@@ -68,6 +68,20 @@ pub(crate) fn runs_python() -> bool {
     thread != 0 && unsafe { layout.first_frame(thread) } != 0
 }
 
+/// Whether the calling thread is in the line that `before` was in, at the same instruction or further on.
+pub(crate) fn is_in_line_of(before: &RawFrame) -> bool {
+    const SEARCHED: usize = 32;
+    let Some((api, _)) = LAYOUT.get() else { return false };
+    let mut buffer = [const { MaybeUninit::uninit() }; SEARCHED];
+    let same = |now: &&RawFrame| {
+        (now.code, now.name, now.first_line) == (before.code, before.name, before.first_line)
+    };
+    let Some(now) = capture(&mut buffer).iter().find(same) else { return false };
+    // SAFETY: the frame was captured on this thread and still stands, so its code object is alive.
+    let line = |instruction| unsafe { api.line(now.code, instruction) };
+    now.instruction >= before.instruction && line(now.instruction) == line(before.instruction)
+}
+
 /// The calling thread's frames, innermost first, as many as fit into `buffer`; none on a thread without Python.
 pub fn capture(buffer: &mut [MaybeUninit<RawFrame>]) -> &[RawFrame] {
     let Some((api, layout)) = LAYOUT.get() else { return &[] };

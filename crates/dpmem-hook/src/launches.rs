@@ -76,7 +76,7 @@ extern "C" fn launching() {
     let count = COUNT.try_with(|count| count.replace(count.get() + 1)).unwrap_or(0);
     if count < ALL_UP_TO {
         recorder::enter(|recording, _| recording.launched(1));
-    } else if count % SAMPLED == 0 {
+    } else if count.is_multiple_of(SAMPLED) {
         recorder::enter(|recording, _| recording.launched(SAMPLED));
     }
 }

@@ -215,8 +215,7 @@ impl Recording {
         if let Some(transfer) = self.ledger.fetched_from(address) {
             self.compare_fetched(transfer, address);
         }
-        let by = if frames::runs_python() { FreedBy::Program } else { FreedBy::Runtime };
-        let (block, left) = self.ledger.freeing(address, by)?;
+        let (block, left) = self.ledger.freeing(address, freed_by)?;
         reference::freed(&mut list, address, &block);
         Some(Freeing { ledger: self.ledger.id(), address, block, left })
     }
@@ -286,12 +285,23 @@ impl Recording {
 
     /// The device was given a kernel to run; `count` launches are entered for it.
     pub(crate) fn launched(&self, count: u64) {
-        with_stack(|raw, without| self.ledger.launched(raw, without, count, resolve));
+        with_stack(|raw, without| self.ledger.launched(raw, without, (count, ticks()), resolve));
     }
 
     /// A fill was accepted.
     pub(crate) fn filled(&self, bytes: u64) {
         self.ledger.filled(bytes);
+    }
+}
+
+/// Which kind of thread frees a block; `user` is the user's frame as it was when the block was allocated.
+fn freed_by(user: Option<RawFrame>) -> FreedBy {
+    if !frames::runs_python() {
+        return FreedBy::Runtime;
+    }
+    match user {
+        Some(user) if frames::is_in_line_of(&user) => FreedBy::SameLine,
+        _ => FreedBy::Program,
     }
 }
 

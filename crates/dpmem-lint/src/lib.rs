@@ -27,5 +27,5 @@ pub use cli::run;
 pub use finding::{Safety, Severity};
 pub use lint::{FILE_LIMIT, Located, LocatedFix};
 pub use parse::ParseError;
-pub use rules::{RuleDoc, codes, rule, rule_text};
+pub use rules::{RuleDoc, codes, rule};
 pub use source::Position;

@@ -18,8 +18,6 @@ mod dpm402;
 mod dpm403;
 mod steps;
 
-use std::fmt::Write as _;
-
 use crate::finding::{Finding, Fix, Severity};
 use crate::parse::TextRange;
 use crate::semantic::Model;
@@ -122,28 +120,4 @@ pub fn rule(code: &str) -> Option<&'static RuleDoc> {
 /// Codes of all rules, ascending.
 pub fn codes() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|rule| rule.doc.code)
-}
-
-/// The documentation of a rule as Markdown, as in `docs/rules/`.
-#[must_use]
-pub fn rule_text(code: &str) -> Option<String> {
-    let doc = rule(code)?;
-    let mut text = format!("# {} {}\n\n", doc.code, doc.name);
-    let severity = match doc.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
-    };
-    let _ = writeln!(text, "Severity: {severity}. Found by `dpmem lint`.\n");
-    for (title, body) in [("What it does", doc.what), ("Why it is bad", doc.why)] {
-        let _ = writeln!(text, "## {title}\n{}\n", body.trim());
-    }
-    for (title, body) in [("Example", doc.example), ("Use instead", doc.instead)] {
-        let _ = writeln!(text, "## {title}\n```python\n{}\n```\n", body.trim());
-    }
-    let _ = writeln!(text, "## Fix safety\n{}\n\n## References", doc.fix.trim());
-    for reference in doc.references {
-        let _ = writeln!(text, "- {reference}");
-    }
-    Some(text)
 }

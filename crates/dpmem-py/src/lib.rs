@@ -3,6 +3,7 @@
 
 mod accounting;
 mod cli;
+mod findings;
 mod frames;
 mod process;
 mod report;

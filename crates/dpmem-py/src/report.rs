@@ -40,6 +40,12 @@ impl Finished {
         })
     }
 
+    /// Codes of the findings, one for each.
+    #[getter]
+    fn findings(&self) -> Vec<String> {
+        self.report.findings.iter().map(|finding| finding.code.clone()).collect()
+    }
+
     /// Whether everything was recorded.
     #[getter]
     fn complete(&self) -> bool {
@@ -139,7 +145,7 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
             current_bytes: snapshot.history.iter().map(|sample| sample.largest_bytes).collect(),
         },
         pool: None,
-        findings: Vec::new(),
+        findings: crate::findings::found(recording, snapshot),
     }
 }
 
@@ -274,8 +280,8 @@ fn transfer(transfer: &dpmem_core::TransferSnapshot) -> report::Transfer {
             Direction::DeviceToDevice => report::Direction::DeviceToDevice,
         },
         stack: stack(&transfer.frames),
-        count: transfer.count,
-        bytes: transfer.bytes,
+        count: transfer.counts.count,
+        bytes: transfer.counts.bytes,
     }
 }
 

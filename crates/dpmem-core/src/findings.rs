@@ -1,0 +1,165 @@
+//! Findings: what the recording of a run says is wrong with the program, on which line, and what to do about it.
+//!
+//! One rule is one file below, with its documentation, its thresholds and its tests. A rule reads [`Facts`] and knows
+//! no other rule. Rules judge by what repeats itself at one line and never by a single event, and where the facts allow
+//! an innocent reading they are silent: a finding on a good program costs the trust in all others.
+//!
+//! Runs once, when a report is taken; nothing here is on the hook path.
+
+mod dpm201;
+mod dpm202;
+mod dpm203;
+mod dpm204;
+mod dpm205;
+mod dpm206;
+mod dpm207;
+mod dpm208;
+mod dpm301;
+mod dpm302;
+mod dpm303;
+mod dpm304;
+mod dpm306;
+mod dpm401;
+mod dpm403;
+mod facts;
+mod held;
+mod operation;
+mod place;
+#[cfg(all(test, not(loom)))]
+mod testing;
+
+pub use facts::{BlockState, CacheUse, Facts, HeldBlock, HolderKind, HolderRecord, Operand, Promotion};
+pub use place::Place;
+
+use crate::kind::DeviceId;
+
+/// Runs of one line below which a loop is no matter; the linter uses the same number.
+const LEAST_REPEATS: u64 = 20;
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The program fails or is about to.
+    Error,
+    /// It costs memory or time.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+/// A number or a text that a finding rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A count, or bytes where the key ends in `_bytes`.
+    Whole(u64),
+    /// Seconds where the key ends in `_s`, else a ratio.
+    Real(f64),
+    /// A name or a path.
+    Text(String),
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The rule that found it.
+    pub rule: &'static RuleDoc,
+    /// The user's own line; `None` where no line is to blame.
+    pub place: Option<Place>,
+    /// The device concerned; [`DeviceId::NONE`] where none is.
+    pub device: DeviceId,
+    /// What was found.
+    pub message: String,
+    /// What to do about it.
+    pub advice: String,
+    /// What it rests on.
+    pub evidence: Vec<(&'static str, Value)>,
+}
+
+/// What a rule means, in the outline that every rule follows.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RuleDoc {
+    /// Such as `DPM301`.
+    pub code: &'static str,
+    /// Such as `alloc-in-loop`.
+    pub name: &'static str,
+    /// How bad a finding is.
+    pub severity: Severity,
+    /// What it looks for in a run, from which thresholds on, and what it leaves alone.
+    pub what: &'static str,
+    /// Why that is bad.
+    pub why: &'static str,
+    /// A program with the fault.
+    pub example: &'static str,
+    /// The program to write instead.
+    pub instead: &'static str,
+}
+
+/// A rule: its documentation and its check.
+struct Rule {
+    doc: &'static RuleDoc,
+    check: fn(&Facts<'_>) -> Vec<Finding>,
+}
+
+/// Every rule, by code.
+static RULES: &[Rule] = &[
+    Rule { doc: &dpm201::DOC, check: dpm201::check },
+    Rule { doc: &dpm202::DOC, check: dpm202::check },
+    Rule { doc: &dpm203::DOC, check: dpm203::check },
+    Rule { doc: &dpm204::DOC, check: dpm204::check },
+    Rule { doc: &dpm205::DOC, check: dpm205::check },
+    Rule { doc: &dpm206::DOC, check: dpm206::check },
+    Rule { doc: &dpm207::DOC, check: dpm207::check },
+    Rule { doc: &dpm208::DOC, check: dpm208::check },
+    Rule { doc: &dpm301::DOC, check: dpm301::check },
+    Rule { doc: &dpm302::DOC, check: dpm302::check },
+    Rule { doc: &dpm303::DOC, check: dpm303::check },
+    Rule { doc: &dpm304::DOC, check: dpm304::check },
+    Rule { doc: &dpm306::DOC, check: dpm306::check },
+    Rule { doc: &dpm401::DOC, check: dpm401::check },
+    Rule { doc: &dpm403::DOC, check: dpm403::check },
+];
+
+/// Everything that is wrong, the worst first, then by code and place.
+#[must_use]
+pub fn judge(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| (rule.check)(facts)).collect();
+    findings.sort_by(|one, two| {
+        let order = |f: &Finding| (f.rule.severity, f.rule.code);
+        order(one).cmp(&order(two)).then_with(|| one.place.cmp(&two.place))
+    });
+    findings
+}
+
+/// The documentation of a rule that a run knows.
+#[must_use]
+pub fn rule(code: &str) -> Option<&'static RuleDoc> {
+    RULES.iter().map(|rule| rule.doc).find(|doc| doc.code.eq_ignore_ascii_case(code))
+}
+
+/// Codes of all rules, ascending.
+pub fn codes() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|rule| rule.doc.code)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_ascend_and_are_documented() {
+        let codes: Vec<_> = codes().collect();
+        assert!(codes.is_sorted());
+        for doc in RULES.iter().map(|rule| rule.doc) {
+            let texts = [doc.what, doc.why, doc.example, doc.instead];
+            assert!(texts.iter().all(|text| text.trim().len() > 20), "{}", doc.code);
+        }
+    }
+
+    #[test]
+    fn an_empty_recording_has_no_findings() {
+        let snapshot = crate::Snapshot::default();
+        assert_eq!(judge(&Facts::of(&snapshot)), []);
+    }
+}

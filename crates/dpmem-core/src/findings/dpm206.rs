@@ -1,0 +1,59 @@
+//! DPM206: the notebook keeps arrays.
+
+use super::facts::{Facts, HolderKind};
+use super::held::{by_place, only_held_by};
+use super::{Finding, MIB, RuleDoc, Severity};
+
+pub(super) static DOC: RuleDoc = RuleDoc {
+    code: "DPM206",
+    name: "held-by-notebook",
+    severity: Severity::Warning,
+    what: "Fires for blocks in use that only a notebook's own memory of results holds (`Out`, `_`, `__`, `___`, its hidden
+namespaces, the last traceback), 1 MiB or more a line.",
+    why: "Whatever a cell shows is kept: deleting the variable frees nothing.",
+    example: "
+x = dpnp.ones(100_000_000)
+x
+del x
+",
+    instead: "
+x = dpnp.ones(100_000_000)
+print(x)
+del x
+",
+};
+
+const BYTES_AT_LEAST: u64 = MIB;
+
+pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
+    let places = by_place(facts, |block| only_held_by(block, HolderKind::Notebook));
+    let findings = places.into_iter().filter(|(_, held)| held.bytes >= BYTES_AT_LEAST).map(|(place, held)| {
+        let message = format!("only the notebook's memory of results keeps these arrays ({}): {}", held.amount(), held.paths());
+        let advice = "end the cell with `;` or print instead of showing the array; what is kept already goes with \
+                      `%reset -f out` and `get_ipython().user_ns_hidden`'s `_`, `__`, `___`"
+            .to_string();
+        held.finding(&DOC, place, message, advice)
+    });
+    findings.collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::testing::{Run, held};
+    use super::*;
+    use crate::kind::Kind;
+
+    #[test]
+    fn a_shown_result_is_found_unless_a_variable_holds_it_too() {
+        let mut run = Run::new();
+        let site = run.site(&["ones", "ones"], 4, 1, Kind::Device);
+        run.allocate(site, MIB);
+        let snapshot = run.snapshot();
+        let found = |holders: &[_]| {
+            check(&Facts { held: &[held(site, MIB, MIB, holders)], ..Facts::of(&snapshot) }).len()
+        };
+        let out = (HolderKind::Notebook, "Out[5]");
+        assert_eq!(found(&[out]), 1);
+        assert_eq!(found(&[out, (HolderKind::Global, "__main__.x")]), 0);
+    }
+}

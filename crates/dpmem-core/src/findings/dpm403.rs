@@ -1,0 +1,201 @@
+//! DPM403: a loop reads single values from the device.
+
+use std::collections::BTreeMap;
+
+use super::facts::Facts;
+use super::operation::{Purpose, purpose, reads, sends};
+use super::place::{Place, user_frame};
+use super::{Finding, KIB, LEAST_REPEATS, RuleDoc, Severity, Value};
+use crate::kind::{DeviceId, Direction};
+use crate::snapshot::Snapshot;
+use crate::stack::Frame;
+
+pub(super) static DOC: RuleDoc = RuleDoc {
+    code: "DPM403",
+    name: "sync-in-loop",
+    severity: Severity::Warning,
+    what: "Fires for a line that read a value of a device array (`float()`, `int()`, `bool()`, `item()`, printing, an implicit
+truth test) 20 times or more. Left alone are lines that read once per chunk (the same function sends new data to the
+device at least half as often), once per epoch (another line of the same function, or of what it calls, gave the device
+work four times as often), or less than 20 times a second.",
+    why: "Each read waits until all queued work is done and then moves a few bytes. The device idles while Python prepares
+the next step; a loop over elements starts a kernel and a copy for each of them.",
+    example: "
+for step in range(10_000):
+    dpnp.multiply(x, decay, out=x)
+    history.append(float(dpnp.sum(x)))
+",
+    instead: "
+history = dpnp.empty(10_000)
+for step in range(10_000):
+    dpnp.multiply(x, decay, out=x)
+    history[step] = dpnp.sum(x)
+history = dpnp.asnumpy(history)
+",
+};
+
+/// Work of another line for one read, from which on the read belongs to an outer loop.
+const INNER_REPEATS: u64 = 4;
+/// Reads that are further apart cost next to nothing.
+const SECONDS_APART: f64 = 0.05;
+const CHUNK_AT_LEAST: u64 = 4 * KIB;
+
+/// Reads of one line.
+struct Reads<'a> {
+    count: u64,
+    first_ticks: u64,
+    last_ticks: u64,
+    how: &'a str,
+    frames: &'a [Frame],
+}
+
+pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
+    let snapshot = facts.snapshot;
+    let mut places: BTreeMap<Place, Reads<'_>> = BTreeMap::new();
+    for transfer in snapshot.transfers.iter().filter(|transfer| transfer.direction == Direction::DeviceToHost)
+    {
+        let (Some(place), Some(how)) = (Place::of(&transfer.frames), reads(&transfer.frames)) else {
+            continue;
+        };
+        let counts = &transfer.counts;
+        let reads = places.entry(place).or_insert(Reads {
+            count: 0,
+            first_ticks: counts.first_ticks,
+            last_ticks: counts.last_ticks,
+            how,
+            frames: &transfer.frames,
+        });
+        reads.count += counts.count;
+        reads.first_ticks = reads.first_ticks.min(counts.first_ticks);
+        reads.last_ticks = reads.last_ticks.max(counts.last_ticks);
+    }
+    let faulty = places.into_iter().filter(|(place, reads)| {
+        reads.count >= LEAST_REPEATS
+            && reads.seconds_apart(facts.seconds_per_tick) < SECONDS_APART
+            && !reads.per_chunk(snapshot)
+            && !reads.per_epoch(snapshot, place)
+    });
+    faulty.map(|(place, reads)| reads.finding(place, facts.seconds_per_tick)).collect()
+}
+
+impl Reads<'_> {
+    fn seconds_apart(&self, seconds_per_tick: f64) -> f64 {
+        let ticks = self.last_ticks.saturating_sub(self.first_ticks);
+        ticks as f64 * seconds_per_tick / self.count.saturating_sub(1).max(1) as f64
+    }
+
+    /// Whether a stack goes through the function that reads.
+    fn shares_function(&self, frames: &[Frame]) -> bool {
+        let Some(reader) = user_frame(self.frames) else { return false };
+        frames.iter().any(|frame| (&frame.file, &frame.function) == (&reader.file, &reader.function))
+    }
+
+    fn per_chunk(&self, snapshot: &Snapshot) -> bool {
+        let sent = snapshot.transfers.iter().filter(|transfer| {
+            let counts = &transfer.counts;
+            transfer.direction == Direction::HostToDevice
+                && counts.bytes >= CHUNK_AT_LEAST * counts.count
+                && 2 * counts.repeats < counts.count
+                && sends(&transfer.frames).is_some()
+                && self.shares_function(&transfer.frames)
+        });
+        2 * sent.map(|transfer| transfer.counts.count).sum::<u64>() >= self.count
+    }
+
+    fn per_epoch(&self, snapshot: &Snapshot, place: &Place) -> bool {
+        let inner = |frames: &[Frame], count: u64| {
+            count >= INNER_REPEATS * self.count
+                && self.shares_function(frames)
+                && Place::of(frames).as_ref() != Some(place)
+        };
+        snapshot.launches.iter().any(|launch| inner(&launch.frames, launch.count))
+            || snapshot
+                .sites
+                .iter()
+                .any(|site| purpose(&site.frames) == Purpose::Result && inner(&site.frames, site.alloc_count))
+    }
+
+    fn finding(&self, place: Place, seconds_per_tick: f64) -> Finding {
+        let how = match self.how {
+            "__float__" => "float()",
+            "__int__" | "__index__" => "int()",
+            "__bool__" => "a truth test",
+            "__complex__" => "complex()",
+            "item" => "item()",
+            _ => "printing",
+        };
+        Finding {
+            rule: &DOC,
+            place: Some(place),
+            device: DeviceId::NONE,
+            message: format!("read a device array {} times ({how}); each read waits for all queued work", self.count),
+            advice: "keep the value on the device (write it into an array made beforehand, or compute with the 0-d array), \
+                     or read it once in many steps"
+                .to_string(),
+            evidence: vec![
+                ("count", Value::Whole(self.count)),
+                ("seconds_apart_s", Value::Real(self.seconds_apart(seconds_per_tick))),
+                ("read_by", Value::Text(how.to_string())),
+            ],
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::testing::Run;
+    use super::*;
+
+    const FLOAT: &[&str] = &["dpnp_array.__float__"];
+
+    fn lines(run: &Run) -> Vec<u32> {
+        check(&Facts::of(&run.snapshot())).iter().filter_map(|f| f.place.as_ref().map(|p| p.line)).collect()
+    }
+
+    fn read(run: &mut Run) {
+        run.copy(FLOAT, 9, Direction::DeviceToHost, &[0; 8]);
+    }
+
+    #[test]
+    fn a_read_per_step() {
+        let mut run = Run::new();
+        for _ in 0..30 {
+            run.launch(8, 2);
+            read(&mut run);
+        }
+        assert_eq!(lines(&run), [9]);
+    }
+
+    #[test]
+    fn a_read_per_epoch_and_rare_reads_are_innocent() {
+        let mut run = Run::new();
+        for _ in 0..30 {
+            (0..10).for_each(|_| run.launch(8, 1));
+            read(&mut run);
+        }
+        assert_eq!(lines(&run), []);
+        let mut run = Run::new();
+        for _ in 0..30 {
+            run.wait(100_000_000);
+            read(&mut run);
+        }
+        assert_eq!(lines(&run), []);
+    }
+
+    #[test]
+    fn a_read_per_chunk_is_innocent() {
+        let mut run = Run::new();
+        for step in 0..30 {
+            run.copy(&["_copy_from_numpy_into", "asarray"], 7, Direction::HostToDevice, &[step; 8000]);
+            read(&mut run);
+        }
+        assert_eq!(lines(&run), []);
+    }
+
+    #[test]
+    fn few_reads_are_innocent() {
+        let mut run = Run::new();
+        (0..19).for_each(|_| read(&mut run));
+        assert_eq!(lines(&run), []);
+    }
+}

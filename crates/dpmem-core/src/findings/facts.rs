@@ -1,0 +1,126 @@
+//! What rules judge by.
+
+use super::place::Place;
+use crate::kind::DeviceId;
+use crate::site::SiteId;
+use crate::snapshot::Snapshot;
+
+/// Everything that is known about a run.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    /// The ledger.
+    pub snapshot: &'a Snapshot,
+    /// Length of a tick.
+    pub seconds_per_tick: f64,
+    /// Blocks in use at the end, and who holds them. Empty if that was not looked into.
+    pub held: &'a [HeldBlock],
+    /// Operations whose operands were looked at because their dtypes differed.
+    pub promotions: &'a [Promotion],
+}
+
+impl<'a> Facts<'a> {
+    /// The ledger alone.
+    #[must_use]
+    pub fn of(snapshot: &'a Snapshot) -> Self {
+        Facts { snapshot, seconds_per_tick: 1e-9, held: &[], promotions: &[] }
+    }
+}
+
+/// Why a block is still in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BlockState {
+    /// Python objects hold it.
+    Referenced,
+    /// None does; queued work may still use it.
+    InFlight,
+    /// The pool keeps it for reuse.
+    Cached,
+    /// It never belonged to a Python object.
+    Runtime,
+}
+
+/// What kind of thing holds a block: the most telling link of the chain from a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names are the documentation")]
+pub enum HolderKind {
+    Exception,
+    Cache,
+    Cycle,
+    Generator,
+    Closure,
+    Default,
+    Notebook,
+    Thread,
+    HostCopy,
+    View,
+    Container,
+    Attribute,
+    Local,
+    Global,
+    Other,
+}
+
+/// How a `functools.lru_cache` is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheUse {
+    /// Most entries; `None` for an unbounded cache.
+    pub max_entries: Option<u64>,
+    /// Entries now.
+    pub entries: u64,
+    /// Calls that were not answered from it.
+    pub misses: u64,
+}
+
+/// One holder of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HolderRecord {
+    /// Its kind.
+    pub kind: HolderKind,
+    /// The chain from a root, as people read it.
+    pub path: String,
+    /// The container or cache that the path leads through, as people read it; the holders of one have it in common.
+    pub owner: Option<String>,
+    /// The cache that it is, if it is one that can be asked.
+    pub cache: Option<CacheUse>,
+}
+
+/// A block in use and who holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldBlock {
+    /// The site that allocated it.
+    pub site: SiteId,
+    /// Its device.
+    pub device: DeviceId,
+    /// Its size.
+    pub bytes: u64,
+    /// Why it is still in use.
+    pub state: BlockState,
+    /// How much of it the arrays that sit on it cover in all; `None` if that is not known.
+    pub covered_bytes: Option<u64>,
+    /// Who holds it.
+    pub holders: Vec<HolderRecord>,
+}
+
+/// An operand of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Name of its type, such as `numpy.float64`.
+    pub type_name: String,
+    /// Name of its dtype, such as `float64`; `None` for a Python number.
+    pub dtype: Option<String>,
+    /// Number of dimensions; `None` for a Python number.
+    pub dimensions: Option<u32>,
+    /// Its name in the program, where it has one.
+    pub name: Option<String>,
+}
+
+/// An operation that was looked at because it had to cast an operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promotion {
+    /// The user's own line.
+    pub place: Place,
+    /// Name of the function.
+    pub operation: String,
+    /// Both operands.
+    pub operands: [Operand; 2],
+}

@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 
-from dpmem import _native, _runtime
+from dpmem import _native, _operands, _runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def finish(
             "devices": _runtime.device_facts() if used else [],
             "referenced": _runtime.referenced_addresses() if used else [],
             "drained": drained,
+            "promotions": _operands.promotions(),
             "no_stacks": _no_stacks,
             "mark": os.environ.get("DPMEM_TEST_MARK") == "1",
             "reference": os.environ.get("DPMEM_TEST_REFERENCE") == "1",
@@ -120,6 +121,9 @@ def _configure(stack_depth: int) -> None:
     global _no_stacks
     _no_stacks = "switched off (stack depth 0)" if stack_depth == 0 else _calibrate()
     _native.frames_configure(stack_depth, _library_folders())
+    _operands.forget()
+    if _no_stacks is None:
+        _operands.watch()
 
 
 def _calibrate() -> str | None:

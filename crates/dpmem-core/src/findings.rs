@@ -32,6 +32,7 @@ pub use facts::{BlockState, CacheUse, Facts, HeldBlock, HolderKind, HolderRecord
 pub use place::Place;
 
 use crate::kind::DeviceId;
+use crate::stack::Frame;
 
 /// Runs of one line below which a loop is no matter; the linter uses the same number.
 const LEAST_REPEATS: u64 = 20;
@@ -130,6 +131,12 @@ pub fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         order(one).cmp(&order(two)).then_with(|| one.place.cmp(&two.place))
     });
     findings
+}
+
+/// Whether the block that is allocated at these frames holds an operand cast to another dtype.
+#[must_use]
+pub fn casts_operand(frames: &[Frame]) -> bool {
+    operation::purpose(frames) == operation::Purpose::Cast
 }
 
 /// The documentation of a rule that a run knows.

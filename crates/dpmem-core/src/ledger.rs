@@ -5,8 +5,8 @@
 //! block whose free nobody saw is taken out when its address is handed out for another of about its size.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxBuildHasher;
 
@@ -136,6 +136,11 @@ impl Ledger {
         let id = self.sites.intern(SiteKey { kind, device, stack });
         cache.store(self.id, hash, id);
         id
+    }
+
+    /// The frames of a site's stack, innermost first; empty if there is none.
+    pub fn frames(&self, site: SiteId) -> Arc<[Frame]> {
+        self.stacks.frames(self.sites.get(site).key.stack)
     }
 
     /// The place where copies of `direction` at a stack are counted.

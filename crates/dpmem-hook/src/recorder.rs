@@ -2,7 +2,7 @@
 //!
 //! A recording is replaced as a whole. Each thread keeps the one it used last, and looks whether it is still the one.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,7 +17,7 @@ use crate::abi::{Handle, Pointer, SUCCESS, UrResult};
 use crate::clock::{Clock, ticks};
 use crate::error::Error;
 use crate::foreign::Foreign;
-use crate::{devices, fault, frames, install, reference};
+use crate::{devices, fault, frames, install, reference, witness};
 
 /// The first interval of the history is 2^20 ticks: well below a millisecond.
 const HISTORY_SHIFT: u32 = 20;
@@ -184,7 +184,15 @@ impl Recording {
     /// A call that allocates has returned.
     pub(crate) fn allocated(&self, sites: &mut SiteCache, asked: Asked, out: Out, call: Call) {
         let Asked { kind, device, bytes } = asked;
+        let new = Cell::new(false);
+        let resolve = |raw: &RawFrame| {
+            new.set(true);
+            resolve(raw)
+        };
         let site = with_stack(|raw, without| self.ledger.site(sites, raw, without, (kind, device), resolve));
+        if new.get() {
+            witness::seen(&self.ledger.frames(site));
+        }
         if call.result != SUCCESS {
             self.ledger.failed(site);
             return;

@@ -1,14 +1,58 @@
 //! Findings of a recording, in the form that the report carries.
 
-use dpmem_core::findings::{self, Facts, Severity, Value};
+use dpmem_core::findings::{self, Facts, Operand, Place, Promotion, Severity, Value};
 use dpmem_core::{DeviceId, Snapshot};
 use dpmem_hook::Recording;
 use dpmem_report as report;
+use pyo3::prelude::*;
 use serde_json::{Map, Number};
 
+/// An operand, as `_operands.py` saw it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct OperandFacts {
+    type_name: String,
+    dtype: Option<String>,
+    dimensions: Option<u32>,
+}
+
+/// An operation, as `_operands.py` saw it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct PromotionFacts {
+    file: String,
+    line: u32,
+    operation: String,
+    operands: [OperandFacts; 2],
+}
+
+impl PromotionFacts {
+    fn promotion(&self) -> Promotion {
+        let operand = |seen: &OperandFacts| Operand {
+            type_name: seen.type_name.clone(),
+            dtype: seen.dtype.clone(),
+            dimensions: seen.dimensions,
+        };
+        Promotion {
+            place: Place { file: self.file.as_str().into(), line: self.line },
+            operation: self.operation.clone(),
+            operands: [operand(&self.operands[0]), operand(&self.operands[1])],
+        }
+    }
+}
+
 /// What the rules find in a recording.
-pub(crate) fn found(recording: &Recording, snapshot: &Snapshot) -> Vec<report::Finding> {
-    let facts = Facts { seconds_per_tick: recording.clock.seconds_per_tick(), ..Facts::of(snapshot) };
+pub(crate) fn found(
+    recording: &Recording,
+    snapshot: &Snapshot,
+    promotions: &[PromotionFacts],
+) -> Vec<report::Finding> {
+    let promotions: Vec<Promotion> = promotions.iter().map(PromotionFacts::promotion).collect();
+    let facts = Facts {
+        seconds_per_tick: recording.clock.seconds_per_tick(),
+        promotions: &promotions,
+        ..Facts::of(snapshot)
+    };
     findings::judge(&facts).into_iter().map(finding).collect()
 }
 

@@ -8,6 +8,7 @@ mod frames;
 mod process;
 mod report;
 mod tracking;
+mod witness;
 
 use pyo3::prelude::*;
 
@@ -19,5 +20,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     frames::register(module)?;
     process::register(module)?;
     report::register(module)?;
-    tracking::register(module)
+    tracking::register(module)?;
+    witness::register(module)
 }

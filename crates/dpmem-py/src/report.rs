@@ -9,6 +9,7 @@ use dpmem_report as report;
 use pyo3::prelude::*;
 
 use crate::accounting::newest;
+use crate::findings::PromotionFacts;
 
 /// Registers this module's classes and functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -91,6 +92,8 @@ struct RunFacts {
     referenced: Vec<usize>,
     /// Whether all queued work was waited for.
     drained: bool,
+    /// Operations whose operands were looked at.
+    promotions: Vec<PromotionFacts>,
     /// Why stacks could not be read, if so.
     no_stacks: Option<String>,
     /// For tests: write the line that marks this moment in the runtime's trace, and list all events.
@@ -145,7 +148,7 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
             current_bytes: snapshot.history.iter().map(|sample| sample.largest_bytes).collect(),
         },
         pool: None,
-        findings: crate::findings::found(recording, snapshot),
+        findings: crate::findings::found(recording, snapshot, &facts.promotions),
     }
 }
 

@@ -58,10 +58,11 @@ fn width(operand: &Operand) -> Option<(&str, u32)> {
 fn finding(promotion: &Promotion, narrow: &Operand, wide: &Operand) -> Finding {
     let dtype = |operand: &Operand| operand.dtype.clone().unwrap_or_default();
     let (from, to) = (dtype(narrow), dtype(wide));
-    let what = match (wide.type_name.starts_with("numpy.") && wide.type_name != "numpy.ndarray", &wide.name) {
-        (true, _) => format!("a NumPy scalar (`{}`)", wide.type_name),
-        (false, Some(name)) => format!("`{name}`, an array of zero dimensions and dtype {to}"),
-        (false, None) => format!("an array of zero dimensions and dtype {to}"),
+    let scalar = wide.type_name.starts_with("numpy.") && wide.type_name != "numpy.ndarray";
+    let what = if scalar {
+        format!("a NumPy scalar (`{}`)", wide.type_name)
+    } else {
+        format!("an array of zero dimensions and dtype {to}")
     };
     Finding {
         rule: &DOC,
@@ -85,7 +86,7 @@ mod tests {
     use crate::Snapshot;
 
     fn operand(type_name: &str, dtype: Option<&str>, dimensions: Option<u32>) -> Operand {
-        Operand { type_name: type_name.into(), dtype: dtype.map(Into::into), dimensions, name: None }
+        Operand { type_name: type_name.into(), dtype: dtype.map(Into::into), dimensions }
     }
 
     fn found(wide: Operand) -> Vec<Finding> {

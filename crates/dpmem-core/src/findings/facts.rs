@@ -110,8 +110,6 @@ pub struct Operand {
     pub dtype: Option<String>,
     /// Number of dimensions; `None` for a Python number.
     pub dimensions: Option<u32>,
-    /// Its name in the program, where it has one.
-    pub name: Option<String>,
 }
 
 /// An operation that was looked at because it had to cast an operand.

@@ -11,6 +11,7 @@
 
 mod append;
 mod blocks;
+pub mod bytes;
 mod content;
 pub mod findings;
 mod history;

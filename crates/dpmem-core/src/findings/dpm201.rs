@@ -1,10 +1,10 @@
 //! DPM201: a line whose blocks become more and more.
 
 use super::facts::Facts;
-use super::held::size;
 use super::operation::joins;
 use super::place::{Place, sites_by_place};
 use super::{Finding, LEAST_REPEATS, MIB, RuleDoc, Severity, Value};
+use crate::bytes::size;
 use crate::pattern::GrowthSample;
 use crate::snapshot::{SiteSnapshot, Snapshot};
 

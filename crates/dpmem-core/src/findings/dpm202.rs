@@ -1,8 +1,9 @@
 //! DPM202: a small view keeps a large block.
 
 use super::facts::{Facts, HeldBlock, HolderKind, HolderRecord};
-use super::held::{by_place, size};
+use super::held::by_place;
 use super::{Finding, KIB, MIB, RuleDoc, Severity, Value};
+use crate::bytes::size;
 
 pub(super) static DOC: RuleDoc = RuleDoc {
     code: "DPM202",

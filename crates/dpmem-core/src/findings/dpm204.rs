@@ -58,7 +58,7 @@ mod tests {
         assert!(found(&[half()]).is_empty(), "less than 1 MiB");
         let findings = found(&[half(), half()]);
         assert!(findings[0].advice.contains("gc.collect"));
-        assert!(findings[0].message.contains("2 blocks, 1.0 MiB"), "{}", findings[0].message);
+        assert!(findings[0].message.contains("2 blocks, 1 MiB"), "{}", findings[0].message);
         let reachable = held(site, 9 * MIB, MIB, &[cycle[0], (HolderKind::Global, "__main__.node")]);
         assert!(found(&[reachable]).is_empty());
     }

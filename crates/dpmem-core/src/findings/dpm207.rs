@@ -1,9 +1,9 @@
 //! DPM207: memory that nobody refers to any more waits for queued work.
 
 use super::facts::Facts;
-use super::held::size;
 use super::place::{Place, site};
 use super::{Finding, MIB, RuleDoc, Severity, Value};
+use crate::bytes::size;
 use crate::snapshot::SiteSnapshot;
 
 pub(super) static DOC: RuleDoc = RuleDoc {

@@ -1,10 +1,10 @@
 //! DPM301: a loop allocates the same block again and again.
 
 use super::facts::Facts;
-use super::held::size;
 use super::operation::{Purpose, called_name, purpose, with_out};
 use super::place::{Place, sites_by_place};
 use super::{Finding, KIB, LEAST_REPEATS, RuleDoc, Severity, Value};
+use crate::bytes::{duration, size};
 use crate::kind::Kind;
 use crate::snapshot::SiteSnapshot;
 
@@ -78,7 +78,7 @@ fn finding(place: Place, sites: &[&SiteSnapshot], seconds_per_tick: f64) -> Find
         message: format!(
             "allocates a block of {} and frees it again, {count} times; the runtime spent {} on that",
             size(each),
-            seconds(runtime_s)
+            duration(runtime_s)
         ),
         advice,
         evidence: vec![
@@ -88,10 +88,6 @@ fn finding(place: Place, sites: &[&SiteSnapshot], seconds_per_tick: f64) -> Find
             ("runtime_s", Value::Real(runtime_s)),
         ],
     }
-}
-
-fn seconds(seconds: f64) -> String {
-    if seconds >= 1.0 { format!("{seconds:.1} s") } else { format!("{:.1} ms", 1e3 * seconds) }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::facts::Facts;
-use super::held::size;
 use super::operation::{Purpose, purpose};
 use super::place::{Place, library_frames, site, sites_by_place};
 use super::{Finding, KIB, MIB, RuleDoc, Severity, Value};
+use crate::bytes::size;
 use crate::kind::Kind;
 use crate::site::LOOKED;
 use crate::snapshot::SiteSnapshot;

@@ -1,9 +1,9 @@
 //! DPM303: thousands of tiny arrays.
 
 use super::facts::Facts;
-use super::held::size;
 use super::place::{Place, sites_by_place};
 use super::{Finding, RuleDoc, Severity, Value};
+use crate::bytes::size;
 use crate::kind::Kind;
 use crate::snapshot::SiteSnapshot;
 

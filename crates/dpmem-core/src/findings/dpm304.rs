@@ -1,10 +1,10 @@
 //! DPM304: an array grows by joining, step by step.
 
 use super::facts::Facts;
-use super::held::size;
 use super::operation::joins;
 use super::place::{Place, sites_by_place};
 use super::{Finding, KIB, RuleDoc, Severity, Value};
+use crate::bytes::size;
 use crate::snapshot::SiteSnapshot;
 
 pub(super) static DOC: RuleDoc = RuleDoc {

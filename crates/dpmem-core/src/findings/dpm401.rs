@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::facts::Facts;
-use super::held::size;
 use super::operation::{fetches, sends};
 use super::place::Place;
 use super::{Finding, LEAST_REPEATS, RuleDoc, Severity, Value};
+use crate::bytes::size;
 use crate::kind::{DeviceId, Direction};
 use crate::snapshot::TransferSnapshot;
 use crate::transfer::TransferCounts;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::facts::{Facts, HeldBlock, HolderKind, HolderRecord};
 use super::place::{Place, site};
 use super::{Finding, RuleDoc, Value};
+use crate::bytes::{count, size};
 use crate::kind::DeviceId;
 
 /// The blocks of one line that a rule is about.
@@ -36,7 +37,7 @@ impl Held<'_> {
     /// `3 blocks, 96.0 MiB`.
     pub(super) fn amount(&self) -> String {
         let plural = if self.count == 1 { "" } else { "s" };
-        format!("{} block{plural}, {}", self.count, size(self.bytes))
+        format!("{} block{plural}, {}", count(self.count), size(self.bytes))
     }
 
     pub(super) fn finding(
@@ -88,29 +89,4 @@ pub(super) fn by_place<'a>(
 pub(super) fn only_held_by(block: &HeldBlock, kind: HolderKind) -> Option<&HolderRecord> {
     let first = block.holders.first()?;
     block.holders.iter().all(|holder| holder.kind == kind).then_some(first)
-}
-
-/// Bytes as people read them.
-pub(super) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut amount = bytes as f64;
-    let mut unit = 0;
-    while amount >= 1024.0 && unit + 1 < UNITS.len() {
-        amount /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{amount:.1} {}", UNITS[unit]) }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_carry_their_unit() {
-        assert_eq!(size(0), "0 B");
-        assert_eq!(size(1023), "1023 B");
-        assert_eq!(size(1536), "1.5 KiB");
-        assert_eq!(size(64 << 20), "64.0 MiB");
-    }
 }

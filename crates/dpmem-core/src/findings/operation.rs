@@ -126,8 +126,10 @@ pub(super) enum Purpose {
 pub(super) fn purpose(frames: &[Frame]) -> Purpose {
     let library = library_frames(frames);
     let Some(called) = called(frames) else { return Purpose::Other };
-    if let Some(at) = library.iter().position(|frame| is_elementwise_call(&frame.function)) {
-        return elementwise(&library[..at], library[at].function.starts_with("Binary"));
+    let elementwise_call =
+        library.iter().enumerate().find_map(|(at, frame)| Some((at, arity(frame, called)?)));
+    if let Some((at, arity)) = elementwise_call {
+        return elementwise(&library[..at], arity);
     }
     if CREATION.contains(&called) {
         return if allocates_array(library) { Purpose::Creation } else { Purpose::Other };
@@ -138,25 +140,43 @@ pub(super) fn purpose(frames: &[Frame]) -> Purpose {
     Purpose::Other
 }
 
-fn is_elementwise_call(function: &str) -> bool {
-    function == "BinaryElementwiseFunc.__call__" || function == "UnaryElementwiseFunc.__call__"
+/// How many operands an elementwise function takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arity {
+    Unary,
+    Binary,
+    Unknown,
+}
+
+/// The arity of the elementwise function whose call this frame is, if it is one. Before CPython 3.11 names carry no
+/// class, and then only an operator that the user wrote tells it.
+fn arity(frame: &Frame, called: &str) -> Option<Arity> {
+    const UNARY: [&str; 4] = ["__neg__", "__pos__", "__abs__", "__invert__"];
+    match &*frame.function {
+        "BinaryElementwiseFunc.__call__" => Some(Arity::Binary),
+        "UnaryElementwiseFunc.__call__" => Some(Arity::Unary),
+        "__call__" if frame.file.ends_with("/_elementwise_common.py") => Some(match called {
+            _ if UNARY.contains(&called) => Arity::Unary,
+            "__call__" => Arity::Unknown,
+            _ if called.starts_with("__") => Arity::Binary,
+            _ => Arity::Unknown,
+        }),
+        _ => None,
+    }
 }
 
 /// `inner`: the frames inside the call of an elementwise function.
-fn elementwise(inner: &[Frame], binary: bool) -> Purpose {
+fn elementwise(inner: &[Frame], arity: Arity) -> Purpose {
     let names: Vec<&str> = inner.iter().map(|frame| bare(&frame.function)).collect();
-    let paired = names
-        .iter()
-        .any(|name| name.starts_with("_empty_like_pair") || name.starts_with("_empty_like_triple"));
-    match names.as_slice() {
+    let pairs = |name: &&str| name.starts_with("_empty_like_pair") || name.starts_with("_empty_like_triple");
+    match (names.as_slice(), arity) {
         // C++ needs memory in between.
-        [] => Purpose::Other,
-        [.., "asarray"] => Purpose::Other,
-        _ if paired => Purpose::Result,
-        // The result itself, where order and shape are plain.
-        ["empty"] => Purpose::Result,
-        ["empty_like", "_empty_like_orderK"] if binary => Purpose::Cast,
-        ["empty_like", "_empty_like_orderK"] => Purpose::Result,
+        ([] | [.., "asarray"], _) => Purpose::Other,
+        // The result itself, where order and shape are plain or worked out from both operands.
+        (["empty"], _) => Purpose::Result,
+        _ if names.iter().any(pairs) => Purpose::Result,
+        (["empty_like", "_empty_like_orderK"], Arity::Unary) => Purpose::Result,
+        (["empty_like", "_empty_like_orderK"], Arity::Binary) => Purpose::Cast,
         _ => Purpose::Other,
     }
 }
@@ -247,6 +267,18 @@ mod tests {
         let unary =
             ["empty_like", "_empty_like_orderK", "UnaryElementwiseFunc.__call__", "DPNPUnaryFunc.__call__"];
         assert_eq!(purpose(&stack(&unary, 3)), Purpose::Result);
+    }
+
+    #[test]
+    fn without_classes_in_names_an_operator_tells_the_arity() {
+        let with = |called: &str| {
+            let mut frames = stack(&["empty_like", "_empty_like_orderK", "__call__", "__call__", called], 3);
+            frames[2].file = "/lib/dpctl/tensor/_elementwise_common.py".into();
+            purpose(&frames)
+        };
+        assert_eq!(with("__mul__"), Purpose::Cast);
+        assert_eq!(with("__neg__"), Purpose::Result);
+        assert_eq!(with("__call__"), Purpose::Other);
     }
 
     #[test]

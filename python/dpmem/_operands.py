@@ -1,8 +1,8 @@
-"""The operands of operations that cast one of them.
+"""What the hook can't tell of an operation: the dtypes of its operands, and the name of an elementwise function.
 
-The runtime shows bytes, not dtypes. So when a line makes the library cast an operand for the first time, its frames are
-looked at once, on the main thread, while the operation is under way. Nothing of the program runs for that: only objects
-of exactly the library's own types are asked for their dtype.
+The runtime shows bytes, and frames that say `__call__`. So when a line casts an operand, or calls an elementwise
+function by its own name, for the first time, its frames are looked at once, on the main thread, while the operation is
+under way. Nothing of the program runs for that: only objects of the library's own types are asked for their dtype.
 """
 
 from __future__ import annotations
@@ -21,51 +21,67 @@ _DEPTH = 40
 #: How many lines are remembered.
 _MOST = 1000
 
-_seen: dict[tuple[str, int], dict[str, object]] = {}
+#: By place, operation and dtypes of operands.
+_promotions: dict[tuple[object, ...], dict[str, object]] = {}
+#: Place and name, in the order in which they were seen.
+_operations: dict[tuple[str, int, str], None] = {}
 
 
 def watch() -> None:
-    """Look at operands from now on."""
-    _native.witness_casts(_look)
+    """Look at operations from now on."""
+    _native.witness_operations(_look)
 
 
 def promotions() -> list[dict[str, object]]:
-    """What was seen: file, line, operation and both operands, once for each line."""
-    return list(_seen.values())
+    """Operations of which both operands were seen: file, line, operation and operands, different ones only."""
+    return list(_promotions.values())
+
+
+def operations() -> list[tuple[str, int, str]]:
+    """File, line and name of elementwise functions that were called by their own names."""
+    return list(_operations)
 
 
 def forget() -> None:
     """Begin anew."""
-    _seen.clear()
+    _promotions.clear()
+    _operations.clear()
 
 
 def _look() -> None:
-    if len(_seen) >= _MOST:
+    if len(_promotions) + len(_operations) >= _MOST:
         return
     call = _operation(sys._getframe().f_back)
     place = next((frame for frame in _native.frames_here(128) if not frame[3]), None)
     if call is None or place is None:
         return
     values = call.f_locals
+    operation = getattr(values.get("self"), "name_", None)
+    if not isinstance(operation, str):
+        return
+    file, line = place[0], place[1]
+    _operations[(file, line, operation)] = None
     # dpctl and dpnp name the two operands differently.
     names = ("x1", "x2") if "x1" in values else ("o1", "o2")
     operands = [_operand(values.get(name)) for name in names]
-    operation = getattr(values.get("self"), "name_", None)
-    if not isinstance(operation, str) or None in operands:
+    if None in operands:
         return
-    file, line = place[0], place[1]
-    _seen[(file, line)] = {"file": file, "line": line, "operation": operation, "operands": operands}
+    dtypes = [(operand["type_name"], operand["dtype"], operand["dimensions"]) for operand in operands if operand]
+    _promotions.setdefault(
+        (file, line, operation, *dtypes),
+        {"file": file, "line": line, "operation": operation, "operands": operands},
+    )
 
 
 def _operation(frame: FrameType | None) -> FrameType | None:
-    """The outermost frame of the elementwise function that is under way."""
+    """The outermost frame of the elementwise function that is under way; one that names both operands, if there is."""
     found = None
     for _ in range(_DEPTH):
         if frame is None:
             break
         code = frame.f_code
         if code.co_name == "__call__" and code.co_filename.endswith("elementwise_common.py"):
-            if "x2" in code.co_varnames or "o2" in code.co_varnames:
+            if found is None or not {"x2", "o2"}.isdisjoint(code.co_varnames):
                 found = frame
         elif found is not None:
             break

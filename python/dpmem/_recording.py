@@ -107,6 +107,7 @@ def finish(
             "referenced": _runtime.referenced_addresses() if used else [],
             "drained": drained,
             "promotions": _operands.promotions(),
+            "operations": _operands.operations(),
             "no_stacks": _no_stacks,
             "mark": os.environ.get("DPMEM_TEST_MARK") == "1",
             "reference": os.environ.get("DPMEM_TEST_REFERENCE") == "1",

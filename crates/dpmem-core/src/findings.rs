@@ -122,21 +122,19 @@ static RULES: &[Rule] = &[
     Rule { doc: &dpm403::DOC, check: dpm403::check },
 ];
 
-/// Everything that is wrong, the worst first, then by code and place.
+/// Everything that is wrong: the worst first, then by code; of one code what matters most first, as the rule has it.
 #[must_use]
 pub fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| (rule.check)(facts)).collect();
-    findings.sort_by(|one, two| {
-        let order = |f: &Finding| (f.rule.severity, f.rule.code);
-        order(one).cmp(&order(two)).then_with(|| one.place.cmp(&two.place))
-    });
+    findings.sort_by_key(|finding| (finding.rule.severity, finding.rule.code));
     findings
 }
 
-/// Whether the block that is allocated at these frames holds an operand cast to another dtype.
+/// Whether the operation that allocates at these frames should be looked at while it is under way: it casts an operand,
+/// or it is a function whose name the frames don't tell.
 #[must_use]
-pub fn casts_operand(frames: &[Frame]) -> bool {
-    operation::purpose(frames) == operation::Purpose::Cast
+pub fn wants_a_look(frames: &[Frame]) -> bool {
+    operation::purpose(frames) == operation::Purpose::Cast || operation::is_unnamed_call(frames)
 }
 
 /// The documentation of a rule that a run knows.

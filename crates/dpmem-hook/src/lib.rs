@@ -45,4 +45,4 @@ pub use fault::{Fault, inject};
 pub use install::{Phase, Status, arm, prove, runtime_is_up, start_now, status, stop, when_in};
 pub use recorder::{Recording, adopt, recording, set_libraries, set_stack_depth};
 pub use reference::{ReferenceEvent, mark_begin, reference_events, reference_start, write_mark};
-pub use witness::watch_casts;
+pub use witness::watch_operations;

@@ -23,7 +23,7 @@ use crate::{devices, fault, frames, install, reference, witness};
 const HISTORY_SHIFT: u32 = 20;
 
 /// Smaller copies are scalars and the library's own parameters, whose content says nothing.
-const COMPARED_FROM: u64 = 64;
+const COMPARED_FROM: u64 = 33;
 
 /// One recording: a ledger and when it began.
 pub struct Recording {

@@ -46,11 +46,17 @@ pub(crate) fn found(
     recording: &Recording,
     snapshot: &Snapshot,
     promotions: &[PromotionFacts],
+    operations: &[(String, u32, String)],
 ) -> Vec<report::Finding> {
+    let operations: Vec<(Place, String)> = operations
+        .iter()
+        .map(|(file, line, name)| (Place { file: file.as_str().into(), line: *line }, name.clone()))
+        .collect();
     let promotions: Vec<Promotion> = promotions.iter().map(PromotionFacts::promotion).collect();
     let facts = Facts {
         seconds_per_tick: recording.clock.seconds_per_tick(),
         promotions: &promotions,
+        operations: &operations,
         ..Facts::of(snapshot)
     };
     findings::judge(&facts).into_iter().map(finding).collect()

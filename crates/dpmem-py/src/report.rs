@@ -94,6 +94,8 @@ struct RunFacts {
     drained: bool,
     /// Operations whose operands were looked at.
     promotions: Vec<PromotionFacts>,
+    /// Names of functions that were looked at, with file and line.
+    operations: Vec<(String, u32, String)>,
     /// Why stacks could not be read, if so.
     no_stacks: Option<String>,
     /// For tests: write the line that marks this moment in the runtime's trace, and list all events.
@@ -148,7 +150,7 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
             current_bytes: snapshot.history.iter().map(|sample| sample.largest_bytes).collect(),
         },
         pool: None,
-        findings: crate::findings::found(recording, snapshot, &facts.promotions),
+        findings: crate::findings::found(recording, snapshot, &facts.promotions, &facts.operations),
     }
 }
 

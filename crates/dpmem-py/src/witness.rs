@@ -1,6 +1,6 @@
-//! Has Python look at the operands of an operation that casts one of them.
+//! Has Python look at an operation that the hook can't tell enough about.
 //!
-//! The hook notices the cast on a thread that may not take the GIL. So the look is left to the interpreter, which takes
+//! The hook notices it on a thread that may not take the GIL. So the look is left to the interpreter, which takes
 //! it up on the main thread as soon as it can, as it does with signals; the operation is usually still under way then.
 
 use std::ffi::{c_int, c_void};
@@ -14,14 +14,14 @@ static LOOK: OnceLock<Py<PyAny>> = OnceLock::new();
 
 /// Registers this module's functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(witness_casts, module)?)
+    module.add_function(wrap_pyfunction!(witness_operations, module)?)
 }
 
-/// Calls `look` on the main thread soon after a line has cast an operand for the first time.
+/// Calls `look` on the main thread soon after a line's operation is worth a look for the first time.
 #[pyfunction]
-fn witness_casts(look: Py<PyAny>) {
+fn witness_operations(look: Py<PyAny>) {
     let _ = LOOK.set(look);
-    dpmem_hook::watch_casts(request);
+    dpmem_hook::watch_operations(request);
 }
 
 fn request() {

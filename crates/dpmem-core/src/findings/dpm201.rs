@@ -14,7 +14,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Warning,
     what: "Fires for a line whose blocks in use grow steadily and still grow in the last third of the run: at least 20
 allocations, hardly any frees (fewer than one for four allocations), at least 1 MiB in use at the end. A line whose
-blocks are gone at the end must have made 50 blocks without freeing one, and most of the peak. Arrays built up front,
+blocks are gone at the end must have made 50 blocks without freeing one, 4 MiB and most of the peak. Arrays built up front,
 caches that are full, and parts that are collected to be joined into one array are left alone.",
     why: "Memory that only grows fills the device, after minutes or after days; until then the run pays for allocating
 what it doesn't need.",
@@ -37,7 +37,7 @@ const FREES_AT_MOST: f64 = 0.25;
 const BYTES_AT_LEAST: u64 = MIB;
 /// The same for blocks that are gone at the end: stronger evidence, since the program did let go of them.
 const GONE_REPEATS: u64 = 50;
-const GONE_BYTES: u64 = 16 * MIB;
+const GONE_BYTES: u64 = 4 * MIB;
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
     let snapshot = facts.snapshot;

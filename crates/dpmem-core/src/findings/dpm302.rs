@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::facts::Facts;
-use super::operation::{Purpose, purpose};
+use super::operation::{Purpose, called_name, joins, purpose};
 use super::place::{Place, library_frames, site, sites_by_place};
 use super::{Finding, KIB, MIB, RuleDoc, Severity, Value};
 use crate::bytes::size;
@@ -66,16 +66,51 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
 impl Line<'_> {
     /// Bytes of blocks that the line does not hand on.
     fn temporary_bytes(&self) -> u64 {
+        self.temporaries().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// The sites of blocks that the line does not hand on, with what each had at the peak for one run of the line: blocks
+    /// of several runs that are there together wait for queued work, which is another finding.
+    fn temporaries(&self) -> impl Iterator<Item = (&SiteSnapshot, u64)> {
         // The last operation of an expression makes what the line is for; several stacks may share its instruction.
         let temporary = |site: &SiteSnapshot| {
             let is_last = site.user_instruction == self.last;
             match purpose(&site.frames) {
                 Purpose::Cast => true,
-                Purpose::Other => works_in_between(site),
+                Purpose::Other => {
+                    works_in_between(site) || (!is_last && joins(&site.frames).is_some() && dropped(site))
+                }
                 Purpose::Result | Purpose::Creation => !is_last && dropped(site),
             }
         };
-        self.parts.iter().filter(|(site, ..)| temporary(site)).map(|&(_, bytes, _)| bytes).sum()
+        self.parts
+            .iter()
+            .filter(move |(site, ..)| temporary(site))
+            .map(|&(site, bytes, count)| (site, bytes / count.max(1)))
+    }
+
+    /// What to do about the largest of them.
+    fn advice(&self) -> String {
+        let Some((largest, bytes)) = self.temporaries().max_by_key(|&(_, bytes)| bytes) else {
+            return String::new();
+        };
+        if let Some(join) = joins(&largest.frames) {
+            return format!(
+                "`{join}` makes {} only for the next step: add up or reduce part by part instead of joining first",
+                size(bytes)
+            );
+        }
+        match purpose(&largest.frames) {
+            Purpose::Cast => "give the operands one dtype beforehand (`astype` once), so that none has to be cast here".to_string(),
+            Purpose::Other => format!(
+                "`{}` itself needs {} in between: call it on parts of the array, one after the other",
+                called_name(&largest.frames),
+                size(bytes)
+            ),
+            Purpose::Result | Purpose::Creation => {
+                "compute it in steps that reuse one array: `dpnp.multiply(x, 2, out=y)`, then `y += ...`; or in chunks".to_string()
+            }
+        }
     }
 }
 
@@ -97,19 +132,18 @@ fn works_in_between(site: &SiteSnapshot) -> bool {
 }
 
 fn finding(place: Place, line: &Line<'_>, temporaries: u64, peak: u64) -> Finding {
-    let large = line.parts.iter().filter(|&&(_, bytes, count)| bytes >= count * KIB);
+    let large = line.parts.iter().filter(|&&(_, bytes, count)| bytes >= count * 64 * KIB);
     let blocks: u64 = large.map(|&(_, _, count)| count).sum();
     Finding {
         rule: &DOC,
         place: Some(place),
         device: line.parts[0].0.device,
         message: format!(
-            "{} of the peak of {} are temporaries of this line, which had {blocks} blocks in use at once",
+            "{} of the peak of {} are temporaries of this line, which had {blocks} arrays in use at once",
             size(temporaries),
             size(peak)
         ),
-        advice: "compute it in steps that reuse one array: `dpnp.multiply(x, 2, out=y)`, then `y += ...`; or in chunks"
-            .to_string(),
+        advice: line.advice(),
         evidence: vec![
             ("temporary_bytes", Value::Whole(temporaries)),
             ("peak_bytes", Value::Whole(peak)),
@@ -155,6 +189,15 @@ mod tests {
         assert!(found(2, 64 * MIB, FreedBy::Runtime).is_empty());
         assert!(found(4, MIB, FreedBy::Runtime).is_empty());
         assert!(found(4, 64 * MIB, FreedBy::Program).is_empty());
+    }
+
+    #[test]
+    fn blocks_of_many_runs_of_the_line_are_no_temporaries_of_one() {
+        let mut run = Run::new();
+        let sites = [run.site(OPERATOR, 2, 1, Kind::Device), run.site(OPERATOR, 2, 2, Kind::Device)];
+        let blocks: Vec<_> = (0..8).flat_map(|_| sites.map(|site| run.allocate(site, 32 * MIB))).collect();
+        blocks.into_iter().for_each(|block| run.free(block, FreedBy::Runtime));
+        assert!(check(&Facts::of(&run.snapshot())).is_empty());
     }
 
     #[test]

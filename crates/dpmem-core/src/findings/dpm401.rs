@@ -16,8 +16,8 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     name: "conversion-in-loop",
     severity: Severity::Warning,
     what: "Fires for a line that converted between host and device 20 times or more where three quarters of the copies
-carried data that had gone over that line before (the contents are compared, not the addresses), or 50 times or more a
-single element each. Chunks that differ, scalar operands, and the library's own small copies are left alone.",
+carried data that had gone over that line before (the contents are compared, not the addresses), or 50 times or more to
+the device a single element or a row of 1 KiB or less each. Chunks that differ, scalar operands, and the library's own small copies are left alone.",
     why: "Every conversion allocates a block and moves the data across the bus, and the queue waits for it. Data that does
 not change needs one crossing; elements are cheaper to move together.",
     example: "
@@ -35,16 +35,18 @@ for _ in range(steps):
 };
 
 /// Smaller copies are parameters or scalars.
-const DATA_AT_LEAST: u64 = 64;
+const DATA_AT_LEAST: u64 = 33;
 /// One element, of the widest dtype.
 const ELEMENT_AT_MOST: u64 = 16;
-const ELEMENTS_AT_LEAST: u64 = 50;
+/// A row or a record of a larger array; between the two lie parameters of a step.
+const ROW_AT_MOST: u64 = 1 << 10;
+const PIECES_AT_LEAST: u64 = 50;
 
 /// What is wrong with a line's conversions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Repeats,
-    Elements,
+    Pieces,
 }
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
@@ -70,7 +72,7 @@ fn is_conversion(transfer: &TransferSnapshot) -> bool {
         Direction::HostToDevice => {
             let setting = |function: &str| function == "__setitem__" || function == "copyto";
             sends(&transfer.frames)
-                .is_some_and(|function| !setting(function) || transfer.counts.largest_bytes > DATA_AT_LEAST)
+                .is_some_and(|function| !setting(function) || transfer.counts.largest_bytes >= DATA_AT_LEAST)
         }
         Direction::DeviceToHost => fetches(&transfer.frames).is_some(),
         Direction::DeviceToDevice => false,
@@ -84,8 +86,10 @@ fn fault(direction: Direction, counts: &TransferCounts) -> Option<Fault> {
     {
         return Some(Fault::Repeats);
     }
-    let elements = direction == Direction::HostToDevice && counts.largest_bytes <= ELEMENT_AT_MOST;
-    (elements && counts.count >= ELEMENTS_AT_LEAST).then_some(Fault::Elements)
+    let largest = counts.largest_bytes;
+    let pieces = largest <= ELEMENT_AT_MOST || (each >= DATA_AT_LEAST && largest <= ROW_AT_MOST);
+    let sent = direction == Direction::HostToDevice && counts.count >= PIECES_AT_LEAST;
+    (sent && pieces).then_some(Fault::Pieces)
 }
 
 fn finding(place: Place, direction: Direction, fault: Fault, counts: &TransferCounts) -> Finding {
@@ -102,8 +106,8 @@ fn finding(place: Place, direction: Direction, fault: Fault, counts: &TransferCo
             ),
             format!("convert once before the loop and use the result inside it: `{call}`"),
         ),
-        Fault::Elements => (
-            format!("copied single elements {way}, {} times", counts.count),
+        Fault::Pieces => (
+            format!("copied pieces of {each} {way}, {} of them one by one", counts.count),
             format!("convert the whole array at once, `{call}`, and work on it on the device"),
         ),
     };
@@ -139,12 +143,19 @@ mod tests {
     fn the_same_data_every_time() {
         assert_eq!(found(ASARRAY, Direction::HostToDevice, 20, |_| vec![1; 8000]), 1);
         let fetch = ["_copy_to_numpy", "asnumpy", "dpnp_array.asnumpy", "asnumpy"];
+        assert_eq!(found(ASARRAY, Direction::HostToDevice, 40, |_| vec![1; 36]), 1, "a small kernel");
         assert_eq!(found(&fetch, Direction::DeviceToHost, 20, |_| vec![1; 8000]), 1);
     }
 
     #[test]
     fn one_element_at_a_time() {
         assert_eq!(found(ASARRAY, Direction::HostToDevice, 100, |step| vec![step as u8; 8]), 1);
+        assert_eq!(found(ASARRAY, Direction::HostToDevice, 100, |step| vec![step as u8; 96]), 1, "rows");
+        assert_eq!(
+            found(ASARRAY, Direction::HostToDevice, 100, |step| vec![step as u8; 24]),
+            0,
+            "parameters"
+        );
     }
 
     #[test]

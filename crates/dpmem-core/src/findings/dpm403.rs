@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::facts::Facts;
-use super::operation::{Purpose, purpose, reads, sends};
+use super::operation::{Purpose, is_fresh_data, purpose, reads, sends};
 use super::place::{Place, user_frame};
 use super::{Finding, KIB, LEAST_REPEATS, RuleDoc, Severity, Value};
 use crate::kind::{DeviceId, Direction};
@@ -15,8 +15,8 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     name: "sync-in-loop",
     severity: Severity::Warning,
     what: "Fires for a line that read a value of a device array (`float()`, `int()`, `bool()`, `item()`, printing, an implicit
-truth test) 20 times or more. Left alone are lines that read once per chunk (the same function sends new data to the
-device at least half as often), once per epoch (another line of the same function, or of what it calls, gave the device
+truth test) 20 times or more; what a library function reads for itself doesn't count. Left alone are lines that read once
+per chunk (the same function sends new data to the device, or draws it there, at least half as often), once per epoch (another line of the same function, or of what it calls, gave the device
 work four times as often), or less than 20 times a second.",
     why: "Each read waits until all queued work is done and then moves a few bytes. The device idles while Python prepares
 the next step; a loop over elements starts a kernel and a copy for each of them.",
@@ -99,7 +99,14 @@ impl Reads<'_> {
                 && sends(&transfer.frames).is_some()
                 && self.shares_function(&transfer.frames)
         });
-        2 * sent.map(|transfer| transfer.counts.count).sum::<u64>() >= self.count
+        let made = snapshot.sites.iter().filter(|site| {
+            site.allocated_bytes >= CHUNK_AT_LEAST * site.alloc_count
+                && is_fresh_data(&site.frames)
+                && self.shares_function(&site.frames)
+        });
+        let sent: u64 = sent.map(|transfer| transfer.counts.count).sum();
+        let made: u64 = made.map(|site| site.alloc_count).sum();
+        2 * (sent + made) >= self.count
     }
 
     fn per_epoch(&self, snapshot: &Snapshot, place: &Place) -> bool {
@@ -145,6 +152,7 @@ impl Reads<'_> {
 mod tests {
     use super::super::testing::Run;
     use super::*;
+    use crate::kind::Kind;
 
     const FLOAT: &[&str] = &["dpnp_array.__float__"];
 
@@ -187,6 +195,13 @@ mod tests {
         let mut run = Run::new();
         for step in 0..30 {
             run.copy(&["_copy_from_numpy_into", "asarray"], 7, Direction::HostToDevice, &[step; 8000]);
+            read(&mut run);
+        }
+        assert_eq!(lines(&run), []);
+        let mut run = Run::new();
+        let drawn = run.site(&["empty", "RandomState.uniform", "RandomState.uniform"], 6, 1, Kind::Device);
+        for _ in 0..30 {
+            run.allocate(drawn, 8000);
             read(&mut run);
         }
         assert_eq!(lines(&run), []);

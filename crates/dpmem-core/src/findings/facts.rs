@@ -16,13 +16,15 @@ pub struct Facts<'a> {
     pub held: &'a [HeldBlock],
     /// Operations whose operands were looked at because their dtypes differed.
     pub promotions: &'a [Promotion],
+    /// Names of elementwise functions that a line calls by their own names, as far as they were looked at.
+    pub operations: &'a [(Place, String)],
 }
 
 impl<'a> Facts<'a> {
     /// The ledger alone.
     #[must_use]
     pub fn of(snapshot: &'a Snapshot) -> Self {
-        Facts { snapshot, seconds_per_tick: 1e-9, held: &[], promotions: &[] }
+        Facts { snapshot, seconds_per_tick: 1e-9, held: &[], promotions: &[], operations: &[] }
     }
 }
 

@@ -36,6 +36,10 @@ const WITH_OUT: &[&str] = &[
     "ifftn",
     "choose",
     "compress",
+    "sum",
+    "prod",
+    "max",
+    "min",
     "round",
     "around",
     "where",
@@ -200,19 +204,30 @@ pub(super) fn called_name(frames: &[Frame]) -> &str {
     called(frames).unwrap_or("empty")
 }
 
-/// How the operation is called with `out=`, such as `dpnp.add(..., out=...)`; in general words where its name isn't
-/// known.
-pub(super) fn with_out(frames: &[Frame]) -> String {
-    let named = called(frames).and_then(|called| {
-        let operator = called.strip_prefix("__").and_then(|name| name.strip_suffix("__"));
-        let Some(operator) = operator else { return WITH_OUT.contains(&called).then_some(called) };
-        let known = |name: &str| OPERATORS.iter().find(|(op, _)| *op == name).map(|&(_, function)| function);
-        known(operator).or_else(|| operator.strip_prefix(['r', 'i']).and_then(known))
-    });
-    match named {
-        Some(function) => format!("`dpnp.{function}(..., out=buffer)`"),
-        None => "the same call with `out=buffer`".to_string(),
-    }
+/// The function that does what the user's line asked for, where its name is known: an elementwise function that was
+/// called by its own name is not.
+pub(super) fn function(frames: &[Frame]) -> Option<&str> {
+    let called = called(frames)?;
+    let operator = called.strip_prefix("__").and_then(|name| name.strip_suffix("__"));
+    let Some(operator) = operator else { return WITH_OUT.contains(&called).then_some(called) };
+    let known = |name: &str| OPERATORS.iter().find(|(op, _)| *op == name).map(|&(_, function)| function);
+    known(operator).or_else(|| operator.strip_prefix(['r', 'i']).and_then(known))
+}
+
+/// Whether the user wrote an operator that has a form that works in place.
+pub(super) fn has_in_place_form(frames: &[Frame]) -> bool {
+    const IN_PLACE: [&str; 10] =
+        ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"];
+    let operator = called(frames).and_then(|called| called.strip_prefix("__")?.strip_suffix("__"));
+    operator.is_some_and(|operator| {
+        IN_PLACE.contains(&operator)
+            || operator.strip_prefix('r').is_some_and(|name| IN_PLACE.contains(&name))
+    })
+}
+
+/// Whether this is the call of an elementwise function by its own name, which the frames don't tell.
+pub(super) fn is_unnamed_call(frames: &[Frame]) -> bool {
+    called(frames) == Some("__call__") && purpose(frames) == Purpose::Result
 }
 
 /// Whether the user's line joins arrays into a new one.
@@ -220,9 +235,23 @@ pub(super) fn joins(frames: &[Frame]) -> Option<&str> {
     library_frames(frames).iter().map(|frame| bare(&frame.function)).rfind(|name| JOINING.contains(name))
 }
 
-/// The function that reads a value of a device array for the program, if the copy is for that.
+/// The function by which the user's line reads a value of a device array, if the copy is for that. What a library
+/// function reads for itself is its own business.
 pub(super) fn reads(frames: &[Frame]) -> Option<&str> {
-    library_frames(frames).iter().map(|frame| bare(&frame.function)).rfind(|name| READING.contains(name))
+    called(frames).filter(|called| READING.contains(called))
+}
+
+/// Whether the block holds data that the user's line has drawn or laid out anew.
+pub(super) fn is_fresh_data(frames: &[Frame]) -> bool {
+    const LAID_OUT: [&str; 4] = ["arange", "linspace", "logspace", "geomspace"];
+    let Some(outermost) = library_frames(frames).last() else { return false };
+    let is_random = outermost.file.contains("random") || outermost.function.contains("Random");
+    is_random || LAID_OUT.contains(&bare(&outermost.function))
+}
+
+/// Whether the result is usually much smaller than what it is made of.
+pub(super) fn is_reduction(frames: &[Frame]) -> bool {
+    matches!(called(frames), Some("sum" | "prod" | "max" | "min"))
 }
 
 /// The function that sends host data to a device because the program says so: the copy is of data, and not of
@@ -296,6 +325,7 @@ mod tests {
         assert_eq!(purpose(&stack(&["empty", "RandomState.normal", "normal"], 1)), Purpose::Other);
         assert_eq!(joins(&stack(&["empty", "concat", "concatenate", "append"], 1)), Some("append"));
         assert_eq!(reads(&stack(&["_copy_to_numpy", "asnumpy", "dpnp_array.item"], 1)), Some("item"));
+        assert_eq!(reads(&stack(&["dpnp_array.__bool__", "bincount"], 1)), None);
         assert_eq!(sends(&stack(&["_copy_from_numpy_into", "asarray", "asarray"], 1)), Some("asarray"));
         assert_eq!(sends(&stack(&["mean"], 1)), None);
         let operand =
@@ -304,15 +334,11 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_is_advised_by_its_function() {
-        assert_eq!(with_out(&stack(&["empty", "dpnp_array.__radd__"], 1)), "`dpnp.add(..., out=buffer)`");
-        assert_eq!(
-            with_out(&stack(&["empty", "dpnp_array.__matmul__"], 1)),
-            "`dpnp.matmul(..., out=buffer)`"
-        );
-        assert_eq!(
-            with_out(&stack(&["empty", "DPNPBinaryFunc.__call__"], 1)),
-            "the same call with `out=buffer`"
-        );
+    fn an_operator_is_known_by_its_function() {
+        let radd = stack(&["empty", "dpnp_array.__radd__"], 1);
+        assert_eq!((function(&radd), has_in_place_form(&radd)), (Some("add"), true));
+        let matmul = stack(&["empty", "dpnp_array.__matmul__"], 1);
+        assert_eq!((function(&matmul), has_in_place_form(&matmul)), (Some("matmul"), false));
+        assert_eq!(function(&stack(&["empty", "DPNPBinaryFunc.__call__"], 1)), None);
     }
 }

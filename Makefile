@@ -68,6 +68,7 @@ test: setup setup-019
 	RUSTFLAGS="--cfg loom" cargo test --quiet --release --locked -p dpmem-core --lib --target-dir target/loom
 	$(PY) -m pytest -q tests --ignore tests/soak
 	$(VENV019)/bin/python -m pytest -q tests/api tests/hook tests/frames
+	DPMEM_TEST_INTERPRETERS=this $(VENV019)/bin/python -m pytest -q tests/holders
 	@for python in $(OTHERS); do sh .ci/other-python $$python || exit 1; done
 
 bench: setup

@@ -21,11 +21,17 @@ if TYPE_CHECKING:
         reset_accumulated_memory_stats,
         reset_peak_memory_stats,
     )
+    from dpmem._live import Holder, LiveBlock, Synchronized, holders, live, synchronize
     from dpmem._tracking import is_tracking, start, stop, track
 
 __all__ = [
+    "Holder",
+    "LiveBlock",
+    "Synchronized",
     "__version__",
+    "holders",
     "is_tracking",
+    "live",
     "max_memory_allocated",
     "max_memory_reserved",
     "memory_allocated",
@@ -38,6 +44,7 @@ __all__ = [
     "reset_peak_memory_stats",
     "start",
     "stop",
+    "synchronize",
     "track",
 ]
 
@@ -45,9 +52,10 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dpmem import _accounting, _tracking
+    from dpmem import _accounting, _live, _tracking
 
-    value: object = getattr(_tracking if hasattr(_tracking, name) else _accounting, name)
+    home = next(module for module in (_tracking, _live, _accounting) if hasattr(module, name))
+    value: object = getattr(home, name)
     globals()[name] = value
     return value
 

@@ -169,6 +169,11 @@ def _filter(device: Any) -> str:
         _runtime.name_devices()
         if _native.device_unnamed():
             raise RuntimeError("it is not known which device is which: ask memory_snapshot() for the blocks of all")
+    return filter_string(device, used)
+
+
+def filter_string(device: Any, used: bool) -> str:
+    """The filter string of the device that `device` means; `used` says whether SYCL is up and may be asked."""
     if device is None:
         default = _runtime.default_device() if used else None
         return _runtime.root_filter(default) if default is not None else ""

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     import datetime
     from typing import Any
 
-    from dpmem._native import Finished
+    from dpmem._native import Finished, Held
 
 #: How long the end of a run waits for queued work, in seconds, and how long it does when a signal ends it.
 DRAIN_S = 10.0
 DRAIN_TERMINATED_S = 0.5
+#: How long the search for holders takes at most when a signal ends the run.
+SEARCH_TERMINATED_S = 0.5
 #: How long a late start waits for allocations that were under way when the hook came in.
 _SETTLE_S = 0.5
 #: Size of the blocks that prove that the hook works.
@@ -94,6 +96,10 @@ def finish(
         _runtime.name_devices()
     if _runtime.frozen():
         notes = [*notes, "gc.freeze() hides objects: blocks that only such objects hold are shown as the runtime's own"]
+    held = None
+    if used:
+        held, failure = _search_for_holders(drained=drained)
+        notes = [*notes, failure] if failure else notes
     finished = _native.report_build(
         {
             "command": command,
@@ -104,7 +110,8 @@ def finish(
             "said": said,
             "notes": notes,
             "devices": _runtime.device_facts() if used else [],
-            "referenced": _runtime.referenced_addresses() if used else [],
+            "held": held,
+            "referenced": [] if not used or (held and held.complete) else _runtime.referenced_addresses(),
             "drained": drained,
             "promotions": _operands.promotions(),
             "operations": _operands.operations(),
@@ -118,10 +125,24 @@ def finish(
     return finished
 
 
+def _search_for_holders(*, drained: bool) -> tuple[Held | None, str]:
+    """Find out who holds what is still in use, or why that can't be known."""
+    try:
+        # Only now: a run that never searches need not load it.
+        from dpmem import _holders
+
+        seconds = SEARCH_TERMINATED_S if _native.process_terminated_by() else _holders.LIMIT_S
+        blocks = _native.live_sizes()
+        pending = set() if drained else {address for address, _ in blocks}
+        return _holders.find(blocks, pending=pending, seconds=seconds), ""
+    except Exception as error:
+        return None, f"holders could not be searched for: {type(error).__name__}: {error}"
+
+
 def _configure(stack_depth: int) -> None:
     global _no_stacks
     _no_stacks = "switched off (stack depth 0)" if stack_depth == 0 else _calibrate()
-    _native.frames_configure(stack_depth, _library_folders())
+    _native.frames_configure(stack_depth, library_folders())
     _operands.forget()
     if _no_stacks is None:
         _operands.watch()
@@ -148,7 +169,7 @@ def _calibrate() -> str | None:
     return problem
 
 
-def _library_folders() -> list[str]:
+def library_folders() -> list[str]:
     """Folders whose files are no user code."""
     folders = {os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.__file__)}
     # The console script, whose frame lies under the program's.

@@ -124,10 +124,11 @@ def _memory_types() -> dict[int, str]:
     return types
 
 
-def _base() -> Any:
-    """The class that memory objects of all kinds have in common: its own properties can't be overridden."""
-    memory = sys.modules["dpctl.memory"]
-    return next(cls for cls in memory.MemoryUSMDevice.__mro__ if "_pointer" in vars(cls))
+def memory_base() -> Any:
+    """The class that memory objects of all kinds have in common, if there is one: its own properties can't be
+    overridden."""
+    device = getattr(sys.modules.get("dpctl.memory"), "MemoryUSMDevice", None)
+    return next((cls for cls in getattr(device, "__mro__", ()) if "_pointer" in vars(cls)), None)
 
 
 def referenced_addresses() -> list[int]:
@@ -135,7 +136,7 @@ def referenced_addresses() -> list[int]:
     memories, _ = inventory()
     if not memories:
         return []
-    pointer = _base()._pointer.__get__
+    pointer = memory_base()._pointer.__get__
     return [int(pointer(memory)) for memory, _ in memories]
 
 
@@ -143,7 +144,7 @@ def existing_blocks(found: list[tuple[Any, str]]) -> list[tuple[int, int, str, s
     """The blocks of memory objects: address, bytes, kind and device; each once, however many share it."""
     if not found:
         return []
-    base = _base()
+    base = memory_base()
     blocks: dict[int, tuple[int, int, str, str]] = {}
     for memory, kind in found:
         address, size = int(base._pointer.__get__(memory)), int(base.nbytes.__get__(memory))
@@ -179,7 +180,7 @@ def inventory(unfinished: list[Any] | None = None) -> tuple[list[tuple[Any, str]
             queues.append(candidate)
         elif _is_finished(candidate):
             memories.append((candidate, kind))
-            queues.append(_base().sycl_queue.__get__(candidate))
+            queues.append(memory_base().sycl_queue.__get__(candidate))
         elif unfinished is not None:
             unfinished.append((candidate, kind))
     return memories, list({hash(queue): queue for queue in queues}.values())
@@ -198,19 +199,43 @@ def settled_memory_objects(seconds: float) -> list[tuple[Any, str]]:
 
 
 def _is_finished(memory: Any) -> bool:
-    return _base().sycl_queue.__get__(memory) is not None
+    return memory_base().sycl_queue.__get__(memory) is not None
 
 
-def _queued_events() -> list[Any]:
-    """Events that end when all work that is queued now has ended, that of dpctl's host tasks included."""
-    events: list[Any] = []
+def _managers() -> list[tuple[Any, Any]]:
+    """Each queue that dpctl orders work in, with the events of that work."""
     utils = sys.modules.get("dpctl.utils")
     managers = getattr(getattr(utils, "SequentialOrderManager", None), "_map", None)
-    if managers is not None:
-        for manager in list(managers.get().values()):
+    return list(managers.get().items()) if managers is not None else []
+
+
+def _is_on(queue: Any, device: str | None) -> bool:
+    return device is None or root_filter(queue.sycl_device) == device
+
+
+def busy_devices() -> set[str]:
+    """Names of the devices with work queued that keeps its arguments alive."""
+    dpctl = dpctl_module()
+    if dpctl is None:
+        return set()
+    complete = dpctl.event_status_type.complete
+    return {
+        root_filter(queue.sycl_device)
+        for queue, manager in _managers()
+        if any(event.execution_status != complete for event in (*manager.submitted_events, *manager.host_task_events))
+    }
+
+
+def _queued_events(device: str | None) -> list[Any]:
+    """Events that end when all work that is queued now has ended, that of dpctl's host tasks included."""
+    events: list[Any] = []
+    for queue, manager in _managers():
+        if _is_on(queue, device):
             events.extend(manager.submitted_events)
             events.extend(manager.host_task_events)
     for queue in inventory()[1]:
+        if not _is_on(queue, device):
+            continue
         try:
             events.append(queue.submit_barrier())
         except Exception:
@@ -219,8 +244,8 @@ def _queued_events() -> list[Any]:
     return events
 
 
-def drain(seconds: float) -> bool:
-    """Wait for all queued work, at most `seconds`; whether it ended.
+def drain(seconds: float, device: str | None = None) -> bool:
+    """Wait for all queued work, or for that of one device, at most `seconds`; whether it ended.
 
     The events are asked from time to time. A thread that waits for them could not be called back, and would
     wake up in an interpreter that is about to go.
@@ -229,7 +254,7 @@ def drain(seconds: float) -> bool:
     if dpctl is None:
         return True
     complete = dpctl.event_status_type.complete
-    events = _queued_events()
+    events = _queued_events(device)
     deadline = time.monotonic() + seconds
     pause = 0.0001
     try:

@@ -16,6 +16,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(row_reset_peak, module)?)?;
     module.add_function(wrap_pyfunction!(recording_id, module)?)?;
     module.add_function(wrap_pyfunction!(live_blocks, module)?)?;
+    module.add_function(wrap_pyfunction!(live_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(fills, module)?)?;
     module.add_function(wrap_pyfunction!(human_size, module)?)?;
     module.add_function(wrap_pyfunction!(human_duration, module)?)?;
@@ -108,6 +109,16 @@ fn live_blocks(py: Python<'_>) -> PyResult<Vec<LiveBlock>> {
             )
         });
         blocks.collect()
+    }))
+}
+
+/// Address and bytes of each block in use.
+#[pyfunction]
+fn live_sizes(py: Python<'_>) -> PyResult<Vec<(usize, u64)>> {
+    let recording = newest()?;
+    Ok(py.detach(|| {
+        let snapshot = recording.ledger.snapshot(dpmem_hook::ticks());
+        snapshot.live.iter().map(|block| (block.address, block.bytes)).collect()
     }))
 }
 

@@ -45,6 +45,7 @@ impl PromotionFacts {
 pub(crate) fn found(
     recording: &Recording,
     snapshot: &Snapshot,
+    held: &[findings::HeldBlock],
     promotions: &[PromotionFacts],
     operations: &[(String, u32, String)],
 ) -> Vec<report::Finding> {
@@ -55,6 +56,7 @@ pub(crate) fn found(
     let promotions: Vec<Promotion> = promotions.iter().map(PromotionFacts::promotion).collect();
     let facts = Facts {
         seconds_per_tick: recording.clock.seconds_per_tick(),
+        held,
         promotions: &promotions,
         operations: &operations,
         ..Facts::of(snapshot)

@@ -5,6 +5,8 @@ mod accounting;
 mod cli;
 mod findings;
 mod frames;
+mod holders;
+mod live;
 mod process;
 mod report;
 mod tracking;
@@ -18,6 +20,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     accounting::register(module)?;
     cli::register(module)?;
     frames::register(module)?;
+    holders::register(module)?;
     process::register(module)?;
     report::register(module)?;
     tracking::register(module)?;

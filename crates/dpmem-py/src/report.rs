@@ -1,8 +1,6 @@
 //! Builds the report of a run from the ledger's snapshot and from what Python knows: devices, and which addresses still
 //! belong to a Python object.
 
-use std::collections::HashMap;
-
 use dpmem_core::{Direction, Frame, Kind, SiteId, Snapshot};
 use dpmem_hook::{Recording, Status};
 use dpmem_report as report;
@@ -10,6 +8,8 @@ use pyo3::prelude::*;
 
 use crate::accounting::newest;
 use crate::findings::PromotionFacts;
+use crate::holders::Held;
+use crate::live;
 
 /// Registers this module's classes and functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -78,7 +78,7 @@ struct DeviceFacts {
 /// What Python knows about the run.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct RunFacts {
+pub(crate) struct RunFacts {
     command: Vec<String>,
     python: String,
     exit_code: i32,
@@ -88,10 +88,12 @@ struct RunFacts {
     said: Vec<String>,
     notes: Vec<String>,
     devices: Vec<DeviceFacts>,
-    /// Addresses that Python objects hold.
-    referenced: Vec<usize>,
+    /// What the search for holders found; none if it failed.
+    pub(crate) held: Option<Py<Held>>,
+    /// Addresses that Python objects hold, where that search is missing or did not end in time.
+    pub(crate) referenced: Vec<usize>,
     /// Whether all queued work was waited for.
-    drained: bool,
+    pub(crate) drained: bool,
     /// Operations whose operands were looked at.
     promotions: Vec<PromotionFacts>,
     /// Names of functions that were looked at, with file and line.
@@ -125,6 +127,7 @@ fn report_build(py: Python<'_>, facts: RunFacts) -> PyResult<Finished> {
 
 fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &Status) -> report::Report {
     let seconds = recording.clock.seconds_per_tick();
+    let live = live::Live::of(facts, recording, snapshot);
     report::Report {
         schema: report::Report::SCHEMA,
         dpmem: env!("CARGO_PKG_VERSION").to_string(),
@@ -144,13 +147,19 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
         },
         sites: snapshot.sites.iter().map(|site| self::site(site, seconds)).collect(),
         transfers: snapshot.transfers.iter().map(transfer).collect(),
-        live: live(facts, recording, snapshot),
+        live: live.rows(),
         history: report::History {
             interval_s: snapshot.history_interval_ticks as f64 * seconds,
             current_bytes: snapshot.history.iter().map(|sample| sample.largest_bytes).collect(),
         },
         pool: None,
-        findings: crate::findings::found(recording, snapshot, &facts.promotions, &facts.operations),
+        findings: crate::findings::found(
+            recording,
+            snapshot,
+            &live.records(),
+            &facts.promotions,
+            &facts.operations,
+        ),
     }
 }
 
@@ -164,6 +173,9 @@ fn completeness(
     let mut notes = [facts.said.clone(), facts.notes.clone()].concat();
     if let Some(no_stacks) = &facts.no_stacks {
         notes.push(format!("no Python lines: {no_stacks}"));
+    }
+    if facts.held.as_ref().is_some_and(|held| !held.get().complete) {
+        notes.push("the search for holders ran out of time: there may be more than are listed".to_string());
     }
     if !facts.drained {
         notes.push("queued work did not end in time; what it pins is shown as in flight".to_string());
@@ -290,33 +302,7 @@ fn transfer(transfer: &dpmem_core::TransferSnapshot) -> report::Transfer {
     }
 }
 
-/// Blocks in use by site and state, largest first. A block is referenced if a Python object holds its address or one
-/// inside it; else it is the runtime's own, unless queued work is still there to pin it.
-fn live(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot) -> Vec<report::Live> {
-    let blocks = recording.ledger.blocks();
-    let referenced: std::collections::HashSet<usize> =
-        facts.referenced.iter().filter_map(|&address| blocks.find(address)).map(|(base, _)| base).collect();
-    let mut rows: HashMap<(SiteId, bool), (u64, u64)> = HashMap::new();
-    for block in &snapshot.live {
-        let row = rows.entry((block.site, referenced.contains(&block.address))).or_default();
-        *row = (row.0 + block.bytes, row.1 + 1);
-    }
-    let unreferenced = if facts.drained { report::LiveState::Runtime } else { report::LiveState::InFlight };
-    let mut rows: Vec<_> = rows
-        .into_iter()
-        .map(|((site, referenced), (bytes, count))| report::Live {
-            site: number(site),
-            bytes,
-            count,
-            state: if referenced { report::LiveState::Referenced } else { unreferenced },
-            holders: Vec::new(),
-        })
-        .collect();
-    rows.sort_by_key(|row| (std::cmp::Reverse(row.bytes), row.site));
-    rows
-}
-
-fn number(id: SiteId) -> u64 {
+pub(crate) fn number(id: SiteId) -> u64 {
     id.index() as u64
 }
 

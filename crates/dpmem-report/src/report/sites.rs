@@ -105,8 +105,11 @@ pub struct Live {
     pub count: u64,
     /// Why it is still in use.
     pub state: LiveState,
-    /// Who keeps it; empty where nobody was found or asked.
+    /// Who keeps it, those that keep most first; empty where nobody was found or asked.
     pub holders: Vec<Holder>,
+    /// Holders that were found and are not listed.
+    #[serde(default)]
+    pub more_holders: u64,
 }
 
 /// Why memory is still in use.

@@ -2,16 +2,16 @@
 //!
 //! Owns their order and columns. A line that is reached through several stacks is one row in each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::View;
 use super::line::{Ink, Line};
 use super::place::Place;
-use super::ranking::{Ranking, Tally, merge, rank};
+use super::ranking::{Ranked, Ranking, Tally, merge, rank};
 use super::subject::Subject;
 use super::table::{Column, Row, Table};
 use crate::bytes;
-use crate::report::{LiveState, Site};
+use crate::report::{HolderKind, LiveState, Site};
 
 /// A line that allocates once is not busy.
 const MIN_BUSY_ALLOCATIONS: u64 = 2;
@@ -45,7 +45,7 @@ pub(super) fn still_in_use(view: &View<'_>) -> Vec<Line> {
     let values = |tally: &Tally, state: &str| {
         vec![bytes::size(tally.bytes), bytes::count(tally.count), state.to_owned()]
     };
-    Table {
+    let mut table = Table {
         title: format!("Still in use at the end: {}", bytes::size(ranking.total.bytes)),
         columns: vec![Column::sizes("bytes"), Column::numbers("blocks"), Column::words()],
         rows: rows(
@@ -54,8 +54,55 @@ pub(super) fn still_in_use(view: &View<'_>) -> Vec<Line> {
             |tally, state| values(tally, state_name(state)),
             |tally| values(tally, ""),
         ),
+    };
+    let shown = ranking.shown.len();
+    let holders = ranking.shown.iter().map(|row| held_by(view, &places, row));
+    let holders: Vec<Option<Row>> = holders.chain(table.rows[shown..].iter().map(|_| None)).collect();
+    table.rows =
+        table.rows.into_iter().zip(holders).flat_map(|(row, by)| [Some(row), by]).flatten().collect();
+    table.lines(view.width)
+}
+
+/// Who holds most of what a row is about, in a row below it.
+fn held_by(view: &View<'_>, places: &Places<'_>, row: &Ranked<'_, LiveState>) -> Option<Row> {
+    let key = row.place.key();
+    let parts = view.report.live.iter();
+    let parts: Vec<_> =
+        parts.filter(|live| live.state == row.tag && places.find(live.site).key() == key).collect();
+    let mut sums: BTreeMap<(&str, HolderKind), u64> = BTreeMap::new();
+    for holder in parts.iter().flat_map(|live| &live.holders) {
+        let sum = sums.entry((&holder.path, holder.kind)).or_default();
+        *sum = sum.saturating_add(holder.bytes);
     }
-    .lines(view.width)
+    // The first of the largest, as the report lists them.
+    let first = parts.iter().flat_map(|live| &live.holders).map(|holder| (holder.path.as_str(), holder.kind));
+    let (path, kind) = first.rev().max_by_key(|holder| sums.get(holder))?;
+    let unlisted = parts.iter().fold(0u64, |sum, live| sum.saturating_add(live.more_holders));
+    let more = (sums.len() as u64 - 1).saturating_add(unlisted);
+    let kind = if kind == HolderKind::Other { String::new() } else { format!(" ({})", kind_name(kind)) };
+    let more = if more == 0 { String::new() } else { format!(", and {} more", bytes::count(more)) };
+    let words = format!("  held by {path}{kind}{more}");
+    Some(Row::new(Subject::note(&words), vec![String::new(); 3]).in_ink(Ink::Faint))
+}
+
+fn kind_name(kind: HolderKind) -> &'static str {
+    match kind {
+        HolderKind::Global => "global",
+        HolderKind::Local => "local",
+        HolderKind::Attribute => "attribute",
+        HolderKind::Container => "container",
+        HolderKind::Closure => "closure",
+        HolderKind::Default => "default",
+        HolderKind::Cache => "cache",
+        HolderKind::Exception => "exception",
+        HolderKind::Cycle => "cycle",
+        HolderKind::Generator => "generator",
+        HolderKind::Thread => "thread",
+        HolderKind::Notebook => "notebook",
+        HolderKind::View => "view",
+        HolderKind::HostCopy => "host copy",
+        HolderKind::Other => "other",
+    }
 }
 
 pub(super) fn busiest(view: &View<'_>) -> Vec<Line> {

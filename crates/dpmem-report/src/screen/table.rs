@@ -95,6 +95,13 @@ impl Table {
         lines.push(heads);
         for row in &self.rows {
             let mut line = Line::of(Ink::Plain, &" ".repeat(INDENT));
+            if row.values.iter().all(|(_, value)| value.is_empty()) {
+                // It has the columns of the values for itself.
+                let values: usize = widths.iter().map(|width| width + GAP).sum();
+                row.subject.write(&mut line, room + values, source_at);
+                lines.push(line);
+                continue;
+            }
             row.subject.write(&mut line, room, source_at);
             let values = row.values.iter().map(|(ink, value)| (*ink, value.as_str()));
             self.write_values(&mut line, widths, room, values);
@@ -153,7 +160,10 @@ impl Table {
             line.push(Ink::Faint, &label);
             line.push(*ink, value);
         }
-        lines.push(line);
+        // A row without values has no line for them.
+        if line.columns() > 2 * INDENT {
+            lines.push(line);
+        }
         lines
     }
 }

@@ -161,8 +161,16 @@ fn peak() -> impl Strategy<Value = Peak> {
 
 fn live() -> impl Strategy<Value = Live> {
     let states = vec![LiveState::Referenced, LiveState::InFlight, LiveState::Cached, LiveState::Runtime];
-    (0..12_u64, any::<u64>(), any::<u64>(), prop::sample::select(states))
-        .prop_map(|(site, bytes, count, state)| Live { site, bytes, count, state, holders: Vec::new() })
+    (0..12_u64, any::<u64>(), any::<u64>(), prop::sample::select(states)).prop_map(
+        |(site, bytes, count, state)| Live {
+            site,
+            bytes,
+            count,
+            state,
+            holders: Vec::new(),
+            more_holders: 0,
+        },
+    )
 }
 
 fn transfer() -> impl Strategy<Value = Transfer> {

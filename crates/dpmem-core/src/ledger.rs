@@ -5,7 +5,7 @@
 //! block whose free nobody saw is taken out when its address is handed out for another of about its size.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxBuildHasher;
@@ -65,6 +65,8 @@ pub struct Ledger {
     launches: LaunchTable,
     /// Host blocks that hold what was fetched from a device, by address, and the copy that fetched it.
     fetched: Mutex<HashMap<usize, TransferId, FxBuildHasher>>,
+    /// How many these are, so that a free needs no lock while there are none.
+    fetched_count: AtomicUsize,
     blocks: BlockMap,
     history: History,
     /// Peaks of open regions.
@@ -95,6 +97,7 @@ impl Ledger {
             transfers: TransferTable::new(sites),
             launches: LaunchTable::new(sites),
             fetched: Mutex::default(),
+            fetched_count: AtomicUsize::new(0),
             blocks: BlockMap::default(),
             history: History::new(origin_ticks, history_shift),
             regions: RegionTable::default(),
@@ -233,12 +236,19 @@ impl Ledger {
         let mut fetched = lock_std(&self.fetched);
         if fetched.len() < FETCHED_MAX {
             fetched.insert(address, transfer);
+            self.fetched_count.store(fetched.len(), Relaxed);
         }
     }
 
     /// The copy that filled the host block at `address`, which is about to be freed.
     pub fn fetched_from(&self, address: usize) -> Option<TransferId> {
-        lock_std(&self.fetched).remove(&address)
+        if self.fetched_count.load(Relaxed) == 0 {
+            return None;
+        }
+        let mut fetched = lock_std(&self.fetched);
+        let transfer = fetched.remove(&address);
+        self.fetched_count.store(fetched.len(), Relaxed);
+        transfer
     }
 
     /// Enters kernel launches at a stack: how many, and when.

@@ -414,6 +414,7 @@ impl Ledger {
             frames: self.stacks.frames(transfer.stack),
             origin: transfer.stack.as_origin(),
             counts: transfer.counts(),
+            user_instruction: self.stacks.user_frame(transfer.stack).map(|raw| raw.instruction),
         }
     }
 

@@ -107,6 +107,8 @@ pub struct TransferSnapshot {
     pub origin: Option<Origin>,
     /// How often, how much and when.
     pub counts: TransferCounts,
+    /// Where in its code the user's own frame stood.
+    pub user_instruction: Option<u32>,
 }
 
 /// Kernel launches at one stack.

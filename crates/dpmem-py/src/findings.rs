@@ -3,7 +3,7 @@
 use dpmem_core::findings::{self, Facts, Operand, Place, Promotion, Severity, Value};
 use dpmem_core::{DeviceId, Snapshot};
 use dpmem_hook::Recording;
-use dpmem_report as report;
+use dpmem_report::{self as report, FileSources, SourceLines};
 use pyo3::prelude::*;
 use serde_json::{Map, Number};
 
@@ -59,6 +59,7 @@ pub(crate) fn found(
         held,
         promotions: &promotions,
         operations: &operations,
+        source: &|file, line| FileSources.line(file, line),
         ..Facts::of(snapshot)
     };
     findings::judge(&facts).into_iter().map(finding).collect()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::chunked::moves_with_loop;
 use super::facts::Facts;
 use super::operation::{Purpose, is_fresh_data, purpose, reads, sends};
 use super::place::{Place, user_frame};
@@ -15,8 +16,9 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     name: "sync-in-loop",
     severity: Severity::Warning,
     what: "Fires for a line that read a value of a device array (`float()`, `int()`, `bool()`, `item()`, printing, an implicit
-truth test) 20 times or more; what a library function reads for itself doesn't count. Left alone are lines that read once
-per chunk (the same function sends new data to the device, or draws it there, at least half as often), once per epoch (another line of the same function, or of what it calls, gave the device
+truth test) 20 times or more at one place; what a library function reads for itself doesn't count. Left alone are lines
+that read once per chunk (the same function sends new data to the device, or draws it there, at least half as often, or
+the loop works on a slice that moves with it), once per epoch (another line of the same function, or of what it calls, gave the device
 work four times as often), or less than 20 times a second.",
     why: "Each read waits until all queued work is done and then moves a few bytes. The device idles while Python prepares
 the next step; a loop over elements starts a kernel and a copy for each of them.",
@@ -51,14 +53,15 @@ struct Reads<'a> {
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
     let snapshot = facts.snapshot;
-    let mut places: BTreeMap<Place, Reads<'_>> = BTreeMap::new();
+    let mut places: BTreeMap<(Place, Option<u32>), Reads<'_>> = BTreeMap::new();
     for transfer in snapshot.transfers.iter().filter(|transfer| transfer.direction == Direction::DeviceToHost)
     {
         let (Some(place), Some(how)) = (Place::of(&transfer.frames), reads(&transfer.frames)) else {
             continue;
         };
         let counts = &transfer.counts;
-        let reads = places.entry(place).or_insert(Reads {
+        // Two reads on one line are two places that repeat themselves.
+        let reads = places.entry((place, transfer.user_instruction)).or_insert(Reads {
             count: 0,
             first_ticks: counts.first_ticks,
             last_ticks: counts.last_ticks,
@@ -69,11 +72,20 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
         reads.first_ticks = reads.first_ticks.min(counts.first_ticks);
         reads.last_ticks = reads.last_ticks.max(counts.last_ticks);
     }
-    let faulty = places.into_iter().filter(|(place, reads)| {
+    let mut faulty: Vec<(Place, Reads<'_>)> = Vec::new();
+    for ((place, _), reads) in places {
+        match faulty.last_mut() {
+            Some((known, most)) if *known == place && most.count >= reads.count => {}
+            Some((known, most)) if *known == place => *most = reads,
+            _ => faulty.push((place, reads)),
+        }
+    }
+    let faulty = faulty.into_iter().filter(|(place, reads)| {
         reads.count >= LEAST_REPEATS
             && reads.seconds_apart(facts.seconds_per_tick) < SECONDS_APART
             && !reads.per_chunk(snapshot)
             && !reads.per_epoch(snapshot, place)
+            && !moves_with_loop(place.line, &|line| (facts.source)(&place.file, line))
     });
     faulty.map(|(place, reads)| reads.finding(place, facts.seconds_per_tick)).collect()
 }

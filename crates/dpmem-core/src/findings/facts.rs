@@ -18,13 +18,22 @@ pub struct Facts<'a> {
     pub promotions: &'a [Promotion],
     /// Names of elementwise functions that a line calls by their own names, as far as they were looked at.
     pub operations: &'a [(Place, String)],
+    /// A line of source by file and number, where it can be read.
+    pub source: &'a dyn Fn(&str, u32) -> Option<String>,
 }
 
 impl<'a> Facts<'a> {
     /// The ledger alone.
     #[must_use]
     pub fn of(snapshot: &'a Snapshot) -> Self {
-        Facts { snapshot, seconds_per_tick: 1e-9, held: &[], promotions: &[], operations: &[] }
+        Facts {
+            snapshot,
+            seconds_per_tick: 1e-9,
+            held: &[],
+            promotions: &[],
+            operations: &[],
+            source: &|_, _| None,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod calibrate;
 mod layout;
 mod python;
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,12 +61,27 @@ pub fn close() {
     READABLE.store(false, Ordering::Release);
 }
 
-/// Whether the calling thread is running Python; true as well where that can't be told.
+thread_local! {
+    /// Whether this thread has been found to run Python; a thread that has once is taken for one that does.
+    static PYTHONS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is one that runs Python; true as well where that can't be told.
+#[inline]
 pub(crate) fn runs_python() -> bool {
+    PYTHONS.try_with(Cell::get).unwrap_or(false) || finds_python()
+}
+
+#[cold]
+fn finds_python() -> bool {
     let Some((api, layout)) = LAYOUT.get().filter(|_| are_readable()) else { return true };
     let thread = api.this_thread();
     // SAFETY: `thread` is this thread's own state, and calibration has found where its frame is.
-    thread != 0 && unsafe { layout.first_frame(thread) } != 0
+    let found = thread != 0 && unsafe { layout.first_frame(thread) } != 0;
+    if found {
+        let _ = PYTHONS.try_with(|pythons| pythons.set(true));
+    }
+    found
 }
 
 /// Whether the calling thread is in the line that `before` was in, at the same instruction or further on.

@@ -148,9 +148,13 @@ impl Reads<'_> {
             place: Some(place),
             device: DeviceId::NONE,
             message: format!("read a device array {} times ({how}); each read waits for all queued work", self.count),
-            advice: "keep the value on the device (write it into an array made beforehand, or compute with the 0-d array), \
-                     or read it once in many steps"
-                .to_string(),
+            advice: match how {
+                "int()" | "a truth test" => "if Python needs the value for an index or a branch, ask for it once in many \
+                                             steps; if not, keep it on the device and compute with the 0-d array",
+                _ => "keep the value on the device (write it into an array made beforehand, or compute with the 0-d \
+                      array), or read it once in many steps",
+            }
+            .to_string(),
             evidence: vec![
                 ("count", Value::Whole(self.count)),
                 ("seconds_apart_s", Value::Real(self.seconds_apart(seconds_per_tick))),

@@ -6,6 +6,7 @@
 //!
 //! Runs once, when a report is taken; nothing here is on the hook path.
 
+mod activity;
 mod chunked;
 mod dpm201;
 mod dpm202;

@@ -19,13 +19,37 @@ const SHARDS: usize = 16;
 struct Launches {
     stack: StackId,
     count: AtomicU64,
+    first_ticks: AtomicU64,
+    last_ticks: AtomicU64,
+}
+
+/// Launches of one stack: how many, and when the first and the last were entered, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LaunchCounts {
+    pub(crate) count: u64,
+    pub(crate) first_ticks: u64,
+    pub(crate) last_ticks: u64,
+}
+
+impl Launches {
+    fn new(stack: StackId) -> Self {
+        let (count, last_ticks) = (AtomicU64::new(0), AtomicU64::new(0));
+        Launches { stack, count, first_ticks: AtomicU64::new(u64::MAX), last_ticks }
+    }
+
+    fn counts(&self) -> LaunchCounts {
+        LaunchCounts {
+            count: self.count.load(Ordering::Relaxed),
+            first_ticks: self.first_ticks.load(Ordering::Relaxed),
+            last_ticks: self.last_ticks.load(Ordering::Relaxed),
+        }
+    }
 }
 
 /// All of them. Stacks that find no room are not counted: the counts serve comparisons, not sums.
 pub(crate) struct LaunchTable {
     launches: AppendTable<Launches>,
     by_stack: [Mutex<HashMap<StackId, usize, FxBuildHasher>>; SHARDS],
-    last_ticks: AtomicU64,
 }
 
 impl LaunchTable {
@@ -33,14 +57,14 @@ impl LaunchTable {
         LaunchTable {
             launches: AppendTable::new(capacity),
             by_stack: std::array::from_fn(|_| Mutex::new(FxHashMap::default())),
-            last_ticks: AtomicU64::new(0),
         }
     }
 
     pub(crate) fn add(&self, stack: StackId, count: u64, now: u64) {
-        self.last_ticks.fetch_max(now, Ordering::Relaxed);
         if let Some(launches) = self.index(stack).and_then(|index| self.launches.get(index)) {
             launches.count.fetch_add(count, Ordering::Relaxed);
+            launches.last_ticks.fetch_max(now, Ordering::Relaxed);
+            launches.first_ticks.fetch_min(now, Ordering::Relaxed);
         }
     }
 
@@ -49,18 +73,13 @@ impl LaunchTable {
         if let Some(&index) = known.get(&stack) {
             return Some(index);
         }
-        let index = self.launches.push(Launches { stack, count: AtomicU64::new(0) }).ok()?;
+        let index = self.launches.push(Launches::new(stack)).ok()?;
         known.insert(stack, index);
         Some(index)
     }
 
-    /// When the newest was entered.
-    pub(crate) fn last_ticks(&self) -> u64 {
-        self.last_ticks.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, u64)> {
-        self.launches.iter().map(|(_, launches)| (launches.stack, launches.count.load(Ordering::Relaxed)))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, LaunchCounts)> {
+        self.launches.iter().map(|(_, launches)| (launches.stack, launches.counts()))
     }
 }
 
@@ -76,7 +95,7 @@ mod tests {
         table.add(first, 1, 5);
         table.add(first, 16, 9);
         table.add(second, 1, 7);
-        assert_eq!(table.iter().collect::<Vec<_>>(), [(first, 17)]);
-        assert_eq!(table.last_ticks(), 9);
+        let counts = LaunchCounts { count: 17, first_ticks: 5, last_ticks: 9 };
+        assert_eq!(table.iter().collect::<Vec<_>>(), [(first, counts)]);
     }
 }

@@ -15,7 +15,7 @@ use crate::blocks::{Block, BlockMap};
 use crate::content::{self, Data};
 use crate::history::History;
 use crate::kind::{DeviceId, Direction, Kind, MAX_DEVICES};
-use crate::launch::LaunchTable;
+use crate::launch::{LaunchCounts, LaunchTable};
 use crate::peak::{PeakClock, Tick};
 use crate::region::RegionTable;
 use crate::rows::DeviceRows;
@@ -328,8 +328,11 @@ impl Ledger {
             rows,
             sites,
             transfers,
-            last_launch_ticks: self.launches.last_ticks(),
-            launches: self.launches.iter().map(|(stack, count)| self.launch_snapshot(stack, count)).collect(),
+            launches: self
+                .launches
+                .iter()
+                .map(|(stack, counts)| self.launch_snapshot(stack, counts))
+                .collect(),
             history_interval_ticks,
             history,
         }
@@ -404,8 +407,9 @@ impl Ledger {
         }
     }
 
-    fn launch_snapshot(&self, stack: StackId, count: u64) -> LaunchSnapshot {
-        LaunchSnapshot { frames: self.stacks.frames(stack), count }
+    fn launch_snapshot(&self, stack: StackId, counts: LaunchCounts) -> LaunchSnapshot {
+        let LaunchCounts { count, first_ticks, last_ticks } = counts;
+        LaunchSnapshot { frames: self.stacks.frames(stack), count, first_ticks, last_ticks }
     }
 
     fn transfer_snapshot(&self, transfer: &crate::transfer::Transfer) -> TransferSnapshot {

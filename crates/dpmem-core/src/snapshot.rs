@@ -118,6 +118,10 @@ pub struct LaunchSnapshot {
     pub frames: Arc<[Frame]>,
     /// About how many.
     pub count: u64,
+    /// When the first of them was made, in ticks.
+    pub first_ticks: u64,
+    /// When the last of them was made, in ticks.
+    pub last_ticks: u64,
 }
 
 /// A block in use.
@@ -152,8 +156,6 @@ pub struct Snapshot {
     pub transfers: Vec<TransferSnapshot>,
     /// Kernel launches, where the runtime's launches are seen.
     pub launches: Vec<LaunchSnapshot>,
-    /// When the newest of them was made, in ticks; 0 for none.
-    pub last_launch_ticks: u64,
     /// Blocks in use.
     pub live: Vec<LiveBlock>,
     /// Ticks in one interval of `history`.

@@ -1,5 +1,6 @@
 //! DPM201: a line whose blocks become more and more.
 
+use super::activity::Activity;
 use super::facts::Facts;
 use super::operation::joins;
 use super::place::{Place, sites_by_place};
@@ -12,7 +13,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     code: "DPM201",
     name: "growing-site",
     severity: Severity::Warning,
-    what: "Fires for a line whose blocks in use grow steadily and still grow in the last third of the run: at least 20
+    what: "Fires for a line whose blocks in use grow steadily and still grow in the last third of the run (by what the program did, not by the clock): at least 20
 allocations, hardly any frees (fewer than one for four allocations), at least 1 MiB in use at the end. A line whose
 blocks are gone at the end must have made 50 blocks without freeing one, 4 MiB and most of the peak. Arrays built up front,
 caches that are full, and parts that are collected to be joined into one array are left alone.",
@@ -41,9 +42,9 @@ const GONE_BYTES: u64 = 4 * MIB;
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
     let snapshot = facts.snapshot;
-    let window = Window::of(snapshot);
+    let activity = Activity::of(snapshot);
     let grows = |site: &SiteSnapshot| {
-        site.alloc_count >= LEAST_REPEATS && joins(&site.frames).is_none() && is_steady(site, window)
+        site.alloc_count >= LEAST_REPEATS && joins(&site.frames).is_none() && is_steady(site, &activity)
     };
     let places =
         sites_by_place(snapshot, |site| grows(site) && (keeps(site) || gave_up_at_last(site, snapshot)));
@@ -80,29 +81,6 @@ fn finding(place: Place, sites: &[&SiteSnapshot]) -> Finding {
     }
 }
 
-/// The time in which the program used the device.
-#[derive(Clone, Copy)]
-struct Window {
-    start: u64,
-    end: u64,
-}
-
-impl Window {
-    fn of(snapshot: &Snapshot) -> Self {
-        let starts = snapshot.sites.iter().map(|site| site.pattern.first_ticks).filter(|&ticks| ticks > 0);
-        let allocations = snapshot.sites.iter().map(|site| site.pattern.last_ticks);
-        let copies = snapshot.transfers.iter().map(|transfer| transfer.counts.last_ticks);
-        let end = allocations.chain(copies).max().unwrap_or(0).max(snapshot.last_launch_ticks);
-        Window { start: starts.min().unwrap_or(end), end }
-    }
-
-    /// Where in the window a moment lies, from 0 to 1.
-    fn share(self, ticks: u64) -> f64 {
-        let length = self.end.saturating_sub(self.start).max(1);
-        ticks.saturating_sub(self.start) as f64 / length as f64
-    }
-}
-
 fn keeps(site: &SiteSnapshot) -> bool {
     site.live_bytes >= BYTES_AT_LEAST && (site.free_count as f64) < FREES_AT_MOST * site.alloc_count as f64
 }
@@ -119,7 +97,7 @@ fn gave_up_at_last(site: &SiteSnapshot, snapshot: &Snapshot) -> bool {
 
 /// Each third of the site's own samples lies above the one before, it grew over more than a third of the run, and it
 /// still did at the end.
-fn is_steady(site: &SiteSnapshot, window: Window) -> bool {
+fn is_steady(site: &SiteSnapshot, activity: &Activity) -> bool {
     let samples = &site.growth;
     let mean = |part: &[GrowthSample]| {
         part.iter().map(|s| s.live_bytes as f64).sum::<f64>() / part.len().max(1) as f64
@@ -131,7 +109,7 @@ fn is_steady(site: &SiteSnapshot, window: Window) -> bool {
     let parts =
         [&samples[..third], &samples[third..samples.len() - third], &samples[samples.len() - third..]]
             .map(mean);
-    let (first, last) = (window.share(site.pattern.first_ticks), window.share(site.pattern.last_ticks));
+    let (first, last) = (activity.share(site.pattern.first_ticks), activity.share(site.pattern.last_ticks));
     parts[1] > 1.1 * parts[0] && parts[2] > 1.1 * parts[1] && last >= 0.9 && last - first >= 1.0 / 3.0
 }
 

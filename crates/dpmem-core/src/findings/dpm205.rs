@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::activity::Activity;
 use super::facts::{CacheUse, Facts, HeldBlock, HolderKind, HolderRecord};
 use super::held::{Held, by_place};
 use super::place::site;
@@ -83,27 +84,13 @@ fn is_unbounded(cache: CacheUse) -> bool {
 /// Module-level containers that hold 20 blocks or more of one site that has never freed one and was still allocating in
 /// the last third of the run.
 fn growing_containers<'a>(facts: &Facts<'a>) -> HashMap<&'a str, u64> {
-    let last = facts
-        .snapshot
-        .sites
-        .iter()
-        .map(|site| site.pattern.last_ticks)
-        .max()
-        .unwrap_or(0)
-        .max(facts.snapshot.last_launch_ticks);
-    let first = facts
-        .snapshot
-        .sites
-        .iter()
-        .map(|site| site.pattern.first_ticks)
-        .filter(|&t| t > 0)
-        .min()
-        .unwrap_or(last);
-    let late = last - last.saturating_sub(first) / 3;
+    let activity = Activity::of(facts.snapshot);
     let mut counts: HashMap<&str, u64> = HashMap::new();
     let kept = |block: &&HeldBlock| {
         site(facts.snapshot, block.site).is_some_and(|site| {
-            site.free_count == 0 && site.alloc_count >= LEAST_REPEATS && site.pattern.last_ticks >= late
+            site.free_count == 0
+                && site.alloc_count >= LEAST_REPEATS
+                && activity.share(site.pattern.last_ticks) >= 2.0 / 3.0
         })
     };
     for block in facts.held.iter().filter(kept) {

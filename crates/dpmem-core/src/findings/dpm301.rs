@@ -50,9 +50,9 @@ fn repeats(site: &SiteSnapshot) -> bool {
     let pattern = &site.pattern;
     let of_one_size = 10 * (pattern.repeats + 1) >= 9 * site.alloc_count;
     let freed_meanwhile = 2 * pattern.freed_before_newest >= site.alloc_count;
-    // The runtime freed them: Python had let go of them, however many waited for the queue. That none was freed before the
+    // The runtime freed many: Python had let go of them, however many waited for the queue. That none was freed before the
     // last was allocated would mean that they were kept and dropped together.
-    let waited = 2 * pattern.late_free_count >= site.alloc_count && pattern.freed_before_newest > 0;
+    let waited = 4 * pattern.late_free_count >= site.alloc_count && pattern.freed_before_newest > 0;
     let least = if is_reduction(&site.frames) { REDUCED_BYTES_AT_LEAST } else { BYTES_AT_LEAST };
     let dropped_at_once = pattern.live_sum as f64 <= LIVE_AT_MOST * site.alloc_count as f64;
     site.kind != Kind::Host

@@ -153,12 +153,16 @@ impl<'a> Line<'a> {
         format!("allocate `buffer = dpnp.empty(...)` once before the loop and write into it: {how}{in_place}")
     }
 
-    /// The functions behind the line's operations, each once, those first that were looked at.
+    /// The functions behind the line's operations, each once, in the order in which they run. Where the frames don't tell
+    /// a name, it is the next of those that were looked at.
     fn functions(&self, place: &Place, facts: &Facts<'_>) -> Vec<String> {
+        let told: Vec<&str> = self.sites.iter().filter_map(|site| function(&site.frames)).collect();
         let looked = facts.operations.iter().filter(|(at, _)| at == place).map(|(_, name)| name.as_str());
+        let mut looked = looked.filter(|name| !told.contains(name));
         let mut names: Vec<String> = Vec::new();
-        for name in looked.chain(self.sites.iter().filter_map(|site| function(&site.frames))) {
-            if !names.iter().any(|known| known == name) {
+        for site in &self.sites {
+            let name = function(&site.frames).or_else(|| looked.next());
+            if let Some(name) = name.filter(|name| !names.iter().any(|known| known == name)) {
                 names.push(name.to_string());
             }
         }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::facts::Facts;
 use super::operation::{Purpose, called_name, joins, purpose};
-use super::place::{Place, library_frames, site, sites_by_place};
+use super::place::{Place, bare, library_frames, site, sites_by_place};
 use super::{Finding, KIB, MIB, RuleDoc, Severity, Value};
 use crate::bytes::size;
 use crate::kind::Kind;
 use crate::site::LOOKED;
 use crate::snapshot::SiteSnapshot;
+use crate::stack::Frame;
 
 pub(super) static DOC: RuleDoc = RuleDoc {
     code: "DPM302",
@@ -125,10 +126,12 @@ fn dropped(site: &SiteSnapshot) -> bool {
 
 /// Memory that C++ needs in between: allocated below a library function that makes no array at that place.
 fn works_in_between(site: &SiteSnapshot) -> bool {
+    const COPYING: [&str; 5] =
+        ["copy", "astype", "_copy_to_numpy", "_asarray_from_numpy_ndarray", "__init__"];
     let inner = library_frames(&site.frames).first();
-    dropped(site)
-        && inner
-            .is_some_and(|frame| !frame.function.contains("asarray") && !frame.function.contains("asnumpy"))
+    let makes_array =
+        |frame: &Frame| frame.file.ends_with("/_ctors.py") || COPYING.contains(&bare(&frame.function));
+    dropped(site) && inner.is_some_and(|frame| !makes_array(frame))
 }
 
 fn finding(place: Place, line: &Line<'_>, temporaries: u64, peak: u64) -> Finding {

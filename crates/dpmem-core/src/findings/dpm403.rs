@@ -1,7 +1,5 @@
 //! DPM403: a loop reads single values from the device.
 
-use std::collections::BTreeMap;
-
 use super::chunked::moves_with_loop;
 use super::facts::Facts;
 use super::operation::{Purpose, is_fresh_data, purpose, reads, sends};
@@ -19,7 +17,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
 truth test) 20 times or more at one place; what a library function reads for itself doesn't count. Left alone are lines
 that read once per chunk (the same function sends new data to the device, or draws it there, at least half as often, or
 the loop works on a slice that moves with it), once per epoch (another line of the same function, or of what it calls, gave the device
-work four times as often), or less than 20 times a second.",
+work four times as often), or less than four times a second.",
     why: "Each read waits until all queued work is done and then moves a few bytes. The device idles while Python prepares
 the next step; a loop over elements starts a kernel and a copy for each of them.",
     example: "
@@ -39,41 +37,26 @@ history = dpnp.asnumpy(history)
 /// Work of another line for one read, from which on the read belongs to an outer loop.
 const INNER_REPEATS: u64 = 4;
 /// Reads that are further apart cost next to nothing.
-const SECONDS_APART: f64 = 0.05;
+const SECONDS_APART: f64 = 0.25;
 const CHUNK_AT_LEAST: u64 = 4 * KIB;
+/// The interpreter moves the position of a call by this much once it has specialised it; different calls are further
+/// apart.
+const SAME_CALL: u32 = 4;
 
 /// Reads of one line.
 struct Reads<'a> {
     count: u64,
     first_ticks: u64,
     last_ticks: u64,
+    instruction: u32,
     how: &'a str,
     frames: &'a [Frame],
 }
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
     let snapshot = facts.snapshot;
-    let mut places: BTreeMap<(Place, Option<u32>), Reads<'_>> = BTreeMap::new();
-    for transfer in snapshot.transfers.iter().filter(|transfer| transfer.direction == Direction::DeviceToHost)
-    {
-        let (Some(place), Some(how)) = (Place::of(&transfer.frames), reads(&transfer.frames)) else {
-            continue;
-        };
-        let counts = &transfer.counts;
-        // Two reads on one line are two places that repeat themselves.
-        let reads = places.entry((place, transfer.user_instruction)).or_insert(Reads {
-            count: 0,
-            first_ticks: counts.first_ticks,
-            last_ticks: counts.last_ticks,
-            how,
-            frames: &transfer.frames,
-        });
-        reads.count += counts.count;
-        reads.first_ticks = reads.first_ticks.min(counts.first_ticks);
-        reads.last_ticks = reads.last_ticks.max(counts.last_ticks);
-    }
     let mut faulty: Vec<(Place, Reads<'_>)> = Vec::new();
-    for ((place, _), reads) in places {
+    for (place, reads) in by_call(snapshot) {
         match faulty.last_mut() {
             Some((known, most)) if *known == place && most.count >= reads.count => {}
             Some((known, most)) if *known == place => *most = reads,
@@ -88,6 +71,40 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
             && !moves_with_loop(place.line, &|line| (facts.source)(&place.file, line))
     });
     faulty.map(|(place, reads)| reads.finding(place, facts.seconds_per_tick)).collect()
+}
+
+/// The reads of each call on each line: two on one line are two places that repeat themselves.
+fn by_call(snapshot: &Snapshot) -> Vec<(Place, Reads<'_>)> {
+    let mut transfers: Vec<_> = snapshot
+        .transfers
+        .iter()
+        .filter(|transfer| transfer.direction == Direction::DeviceToHost)
+        .filter_map(|transfer| Some((Place::of(&transfer.frames)?, transfer, reads(&transfer.frames)?)))
+        .collect();
+    transfers.sort_by(|one, two| (&one.0, one.1.user_instruction).cmp(&(&two.0, two.1.user_instruction)));
+    let mut calls: Vec<(Place, Reads<'_>)> = Vec::new();
+    for (place, transfer, how) in transfers {
+        let (counts, instruction) = (&transfer.counts, transfer.user_instruction.unwrap_or(0));
+        match calls.last_mut() {
+            Some((known, call)) if *known == place && instruction.abs_diff(call.instruction) <= SAME_CALL => {
+                call.count += counts.count;
+                call.first_ticks = call.first_ticks.min(counts.first_ticks);
+                call.last_ticks = call.last_ticks.max(counts.last_ticks);
+            }
+            _ => calls.push((
+                place,
+                Reads {
+                    count: counts.count,
+                    first_ticks: counts.first_ticks,
+                    last_ticks: counts.last_ticks,
+                    instruction,
+                    how,
+                    frames: &transfer.frames,
+                },
+            )),
+        }
+    }
+    calls
 }
 
 impl Reads<'_> {
@@ -200,7 +217,7 @@ mod tests {
         assert_eq!(lines(&run), []);
         let mut run = Run::new();
         for _ in 0..30 {
-            run.wait(100_000_000);
+            run.wait(400_000_000);
             read(&mut run);
         }
         assert_eq!(lines(&run), []);

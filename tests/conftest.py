@@ -3,3 +3,13 @@
 from dpmem import _icd
 
 _icd.use_pip_runtime()
+
+from simulated.fixtures import (  # noqa: F401
+    cpu_only,
+    gpu_without_driver,
+    laptop,
+    no_device,
+    node,
+    opencl_only,
+    workstation,
+)

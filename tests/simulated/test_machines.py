@@ -18,24 +18,28 @@ MAX = ["Intel(R) Data Center GPU Max 1550", 64 * GIB, 64 * GIB]
 LIST = "import dpctl, json; print(json.dumps([d.filter_string for d in dpctl.get_devices()]))"
 
 
+#: Level Zero's adapters keep some freed memory for themselves; without that, every byte is accounted for.
+NO_POOL = {"UR_L0_DISABLE_USM_ALLOCATOR": "1"}
+
+
 def older_if_there(machine: Machine) -> Machine:
     if not (OLDER / "bin/python").exists():
         pytest.skip("the environment with dpnp 0.19 is not set up; `make setup-019` does it")
     return machine.within(OLDER)
 
 
-def check(machine: Machine, gpus: dict[str, list], measured: dict[str, int], default: str) -> dict:
-    """Run the smoke program on the GPUs; measure memory on some, by their number among the simulated devices."""
-    words = [f"{name}={measured[name]}" if name in measured else name for name in gpus]
+def check(machine: Machine, gpus: dict[str, list], measured: dict[str, int], default: str, compute: list[str]) -> dict:
+    """Run the smoke program: see what is listed, compute on some devices, and measure memory on some, which are given
+    with their number among the simulated devices."""
+    words = [f"compute:{name}" for name in compute] + [f"memory:{name}={measured[name]}" for name in measured]
     found = machine.run(SMOKE, *words).json()
     listed = {name: facts for name, *facts in found["devices"]}
     assert {name: facts for name, facts in listed.items() if name != "opencl:cpu:0"} == gpus
     assert "opencl:cpu:0" in listed
     assert (found["default"], found["array"]) == (default, default)
-    for name in gpus:
-        of = found["of"][name]
-        assert of["wrong"] == []
-        assert of["random"] is True
+    for name in compute:
+        assert found["of"][name]["wrong"] == []
+        assert found["of"][name]["random"] is True
     for name in measured:
         check_memory(found["of"][name], gpus[name][1] // GIB)
     return found
@@ -52,8 +56,44 @@ def check_memory(of: dict, gibibytes: int) -> None:
     assert of["ordered"] == [True, False, True]
 
 
+ARC_INTEGRATED = ["Intel(R) Arc(TM) Graphics", 12 * GIB, 4 * GIB]
+
+
+def two_views(facts: list) -> dict[str, list]:
+    """A GPU that both drivers show."""
+    return {"level_zero:gpu:0": facts, "opencl:gpu:0": facts}
+
+
+def test_laptop(laptop: Machine) -> None:
+    machine = laptop.setting(**NO_POOL)
+    check(machine, two_views(ARC_INTEGRATED), {"level_zero:gpu:0": 0}, "level_zero:gpu:0", compute=[])
+
+
+def test_laptop_with_the_older_dpnp(laptop: Machine) -> None:
+    machine = older_if_there(laptop).setting(**NO_POOL).adapter("v2")
+    check(machine, two_views(ARC_INTEGRATED), {"level_zero:gpu:0": 0}, "level_zero:gpu:0", compute=["level_zero:gpu:0"])
+
+
+def test_workstation(workstation: Machine) -> None:
+    machine = workstation.setting(**NO_POOL).adapter("v1")
+    check(machine, two_views(ARC), {"level_zero:gpu:0": 0}, "level_zero:gpu:0", compute=["level_zero:gpu:0"])
+
+
+def test_node(node: Machine) -> None:
+    machine = node.setting(**NO_POOL).adapter("v2")
+    names = ["level_zero:gpu:0", "level_zero:gpu:1", "opencl:gpu:0", "opencl:gpu:1"]
+    measured = {"level_zero:gpu:1": 1, "opencl:gpu:0": 0}
+    check(machine, dict.fromkeys(names, MAX), measured, "level_zero:gpu:0", compute=["level_zero:gpu:1"])
+
+
 def test_opencl_only(opencl_only: Machine) -> None:
-    check(opencl_only, {"opencl:gpu:0": ARC}, {"opencl:gpu:0": 0}, "opencl:gpu:0")
+    gpu = "opencl:gpu:0"
+    check(opencl_only, {gpu: ARC}, {gpu: 0}, gpu, compute=[gpu])
+
+
+def test_opencl_only_with_the_older_dpnp(opencl_only: Machine) -> None:
+    gpu = "opencl:gpu:0"
+    check(older_if_there(opencl_only), {gpu: ARC}, {gpu: 0}, gpu, compute=[])
 
 
 def test_cpu_only(cpu_only: Machine) -> None:

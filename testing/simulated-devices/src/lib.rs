@@ -23,5 +23,7 @@ pub mod blocks;
 pub mod control;
 pub mod description;
 pub mod device;
+mod foreign;
+pub mod level_zero;
 pub mod opencl;
 mod system;

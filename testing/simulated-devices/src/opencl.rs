@@ -17,6 +17,8 @@ use std::sync::OnceLock;
 
 use target::{Slot, Target};
 
+use crate::foreign::given;
+
 /// Any OpenCL object.
 pub type Handle = usize;
 /// `CL_SUCCESS`, or an error below 0.
@@ -106,15 +108,6 @@ pub extern "C" fn clInitLayerWithProperties(
 #[unsafe(no_mangle)]
 pub extern "C" fn clDeinitLayer() -> Status {
     SUCCESS
-}
-
-/// An array that the caller gives.
-fn given<'a, T>(start: *const T, count: usize) -> &'a [T] {
-    if start.is_null() || count == 0 {
-        return &[];
-    }
-    // SAFETY: the caller's promise: so many elements, which stay as they are during the call, and no reference outlives it.
-    unsafe { std::slice::from_raw_parts(start, count) }
 }
 
 /// Answers a question in OpenCL's manner: what fits, and how much it is.

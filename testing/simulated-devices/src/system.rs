@@ -1,10 +1,12 @@
-//! What is taken from the C library: mappings.
+//! What is taken from the C library: mappings and the dynamic linker.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 unsafe extern "C" {
     fn mmap(address: *mut c_void, length: usize, protection: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void;
     fn munmap(address: *mut c_void, length: usize) -> c_int;
+    fn dlopen(file: *const c_char, mode: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
 const READ_WRITE: c_int = 0x1 | 0x2;
@@ -38,5 +40,25 @@ impl Drop for Mapping {
         // SAFETY: `new` mapped exactly this and nothing else unmaps it. Whoever frees a block promises, by the rules of
         // OpenCL and Level Zero, that nothing uses it any more.
         unsafe { munmap(self.start as *mut c_void, self.length) };
+    }
+}
+
+/// A loaded library; it stays.
+pub struct Library(usize);
+
+impl Library {
+    /// Loads it, or finds it if it is loaded.
+    pub fn open(file: &CStr) -> Option<Self> {
+        const NOW: c_int = 2;
+        // SAFETY: the name is a C string. The file is the OpenCL runtime that the test's environment names.
+        let handle = unsafe { dlopen(file.as_ptr(), NOW) };
+        (!handle.is_null()).then(|| Self(handle.addr()))
+    }
+
+    /// The address of a symbol.
+    pub fn symbol(&self, name: &CStr) -> Option<usize> {
+        // SAFETY: the handle is from `dlopen` and never closed; the name is a C string.
+        let address = unsafe { dlsym(self.0 as *mut c_void, name.as_ptr()) }.addr();
+        (address != 0).then_some(address)
     }
 }

@@ -1,6 +1,6 @@
-"""On each device named: does dpnp compute there what NumPy computes, and is memory counted?
+"""`compute:DEVICE`: does dpnp compute there what NumPy computes? `memory:DEVICE=NUMBER`: is memory counted?
 
-Prints one JSON object: the devices, the default, and of each device what is wrong and what allocations show.
+Prints one JSON object: the devices, the default, and of each device named what is wrong and what allocations show.
 """
 
 import json
@@ -136,12 +136,13 @@ def main():
     }
     dpmem.start()
     for word in sys.argv[1:]:
-        name, _, number = word.partition("=")
-        device = dpctl.SyclDevice(name)
-        of = {"wrong": wrong_results(device), "random": random_is_right(device)}
-        if number:
+        what, _, rest = word.partition(":")
+        name, _, number = rest.partition("=")
+        device, of = dpctl.SyclDevice(name), result["of"].setdefault(name, {})
+        if what == "compute":
+            of |= {"wrong": wrong_results(device), "random": random_is_right(device)}
+        else:
             of |= memory(device, int(number))
-        result["of"][name] = of
     print(json.dumps(result))
 
 

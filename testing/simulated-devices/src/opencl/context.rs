@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::platform::{platform, real, real_devices, simulated, worker};
 use super::target::Slot;
-use super::{Handle, Status, answer, answer_handles, given, target};
+use super::{Handle, Status, answer, answer_handles, target};
+use crate::foreign::given;
 
 pub(super) const FUNCTIONS: &[(Slot, *const ())] = &[
     (target::CREATE_CONTEXT, create_context as *const ()),

@@ -5,7 +5,8 @@ use std::ffi::{CStr, CString, c_char};
 use super::context::devices_of;
 use super::platform::{real, real_devices};
 use super::target::{Notify, Slot};
-use super::{Handle, INVALID_VALUE, SUCCESS, Status, answer, answer_handles, given, target};
+use super::{Handle, INVALID_VALUE, SUCCESS, Status, answer, answer_handles, target};
+use crate::foreign::given;
 
 pub(super) const FUNCTIONS: &[(Slot, *const ())] = &[
     (target::PROGRAM_WITH_BINARY, program_with_binary as *const ()),

@@ -1,0 +1,172 @@
+//! Modules: SPIR-V, built for the CPU runtime.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_char, c_void};
+
+use super::abi::{chain, structure, ze_module_constants_t, ze_module_desc_t};
+use super::abi::{ze_module_program_exp_desc_t, ze_module_properties_t};
+use super::runtime::{Constant, Handle, runtime};
+use super::spirv::{self, Parameter};
+use super::{INVALID_GLOBAL_NAME, MODULE_BUILD_FAILURE, Outcome, SUCCESS, created, destroyed, list};
+use crate::device::Device;
+use crate::foreign::{fill, given, text};
+
+/// A built module.
+pub struct Module {
+    pub(super) program: Handle,
+    pub(super) parameters: HashMap<String, Vec<Parameter>>,
+    code: Vec<u8>,
+    names: Vec<CString>,
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if let Some(runtime) = runtime() {
+            runtime.release_program(self.program);
+        }
+    }
+}
+
+/// What the compiler said.
+pub struct Log(CString);
+
+/// What is to be built: one module or several to be linked.
+struct Source<'a> {
+    modules: Vec<&'a [u8]>,
+    options: String,
+    constants: Vec<Constant<'a>>,
+}
+
+fn source<'a>(desc: &ze_module_desc_t) -> Source<'a> {
+    let several = chain(desc.pNext).find(|one| one.stype == structure::MODULE_PROGRAM_EXP_DESC);
+    let Some(several) = several else {
+        return Source {
+            modules: vec![given(desc.pInputModule, desc.inputSize)],
+            options: text(desc.pBuildFlags).into_owned(),
+            constants: constants(desc.pConstants),
+        };
+    };
+    // SAFETY: the caller's promise: `stype` says which structure it is.
+    let it = unsafe { &*std::ptr::from_ref(several).cast::<ze_module_program_exp_desc_t>() };
+    let count = it.count as usize;
+    let sizes = given(it.inputSizes, count);
+    let modules = given(it.pInputModules, count).iter().zip(sizes).map(|(&code, &bytes)| given(code, bytes));
+    Source {
+        modules: modules.collect(),
+        options: given(it.pBuildFlags, count).iter().map(|&flags| text(flags)).collect::<Vec<_>>().join(" "),
+        constants: given(it.pConstants, count).iter().flat_map(|&all| constants(all)).collect(),
+    }
+}
+
+fn constants<'a>(all: *const ze_module_constants_t) -> Vec<Constant<'a>> {
+    // SAFETY: the caller's promise: null or a structure.
+    let Some(all) = (unsafe { all.as_ref() }) else { return Vec::new() };
+    let count = all.numConstants as usize;
+    let (ids, values) = (given(all.pConstantIds, count), given(all.pConstantValues, count));
+    // Values come without a size; SYCL keeps each in a place of 8 bytes.
+    ids.iter()
+        .zip(values)
+        .map(|(&id, &value)| Constant { id, value: given(value, size_of::<u64>()) })
+        .collect()
+}
+
+fn build(desc: &ze_module_desc_t) -> Result<Module, String> {
+    let runtime = runtime().ok_or("there is no OpenCL CPU runtime to run kernels")?;
+    let source = source(desc);
+    let program = runtime.build(&source.modules, &source.options, &source.constants)?;
+    Ok(Module {
+        program,
+        parameters: source.modules.iter().flat_map(|code| spirv::kernels(code)).collect(),
+        code: source.modules.concat(),
+        names: runtime.kernel_names(program),
+    })
+}
+
+fn write_log(into: Option<&mut *mut Log>, said: &str) {
+    if let Some(into) = into {
+        created(into, Log(CString::new(said.replace('\0', " ")).unwrap_or_default()));
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn zeModuleCreate(
+    _context: usize,
+    _device: &Device,
+    desc: &ze_module_desc_t,
+    into: &mut *mut Module,
+    log: Option<&mut *mut Log>,
+) -> Outcome {
+    match build(desc) {
+        Ok(module) => {
+            write_log(log, "");
+            created(into, module)
+        }
+        Err(said) => {
+            write_log(log, &said);
+            MODULE_BUILD_FAILURE
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn zeModuleDestroy(module: *mut Module) -> Outcome {
+    destroyed(module)
+}
+
+/// Modules are linked when they are made.
+#[unsafe(no_mangle)]
+pub extern "C" fn zeModuleDynamicLink(
+    _count: u32,
+    _modules: *const c_void,
+    log: Option<&mut *mut Log>,
+) -> Outcome {
+    write_log(log, "");
+    SUCCESS
+}
+
+/// The binary is the SPIR-V that it was built of.
+#[unsafe(no_mangle)]
+pub extern "C" fn zeModuleGetNativeBinary(module: &Module, bytes: &mut usize, into: *mut u8) -> Outcome {
+    fill(into, *bytes, &module.code);
+    *bytes = module.code.len();
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn zeModuleGetGlobalPointer(
+    _module: &Module,
+    _name: *const c_char,
+    _bytes: *mut usize,
+    _pointer: *mut usize,
+) -> Outcome {
+    INVALID_GLOBAL_NAME
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn zeModuleGetKernelNames(
+    module: &Module,
+    count: &mut u32,
+    into: *mut *const c_char,
+) -> Outcome {
+    let names: Vec<*const c_char> = module.names.iter().map(|name| name.as_ptr()).collect();
+    list(count, into, &names)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn zeModuleGetProperties(_module: &Module, it: &mut ze_module_properties_t) -> Outcome {
+    it.flags = 0;
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn zeModuleBuildLogGetString(log: &Log, bytes: &mut usize, into: *mut u8) -> Outcome {
+    let said = log.0.as_bytes_with_nul();
+    fill(into, *bytes, said);
+    *bytes = said.len();
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn zeModuleBuildLogDestroy(log: *mut Log) -> Outcome {
+    destroyed(log)
+}

@@ -1,0 +1,117 @@
+//! Which of a kernel's parameters are pointers: read from its SPIR-V, since the runtime's own answer is that only if the
+//! module was built to be asked.
+
+use std::collections::HashMap;
+
+/// What a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// A pointer to memory of all, or to constants.
+    Pointer,
+    /// A pointer to memory of a group.
+    Local,
+    /// Anything else.
+    Value,
+}
+
+const ENTRY_POINT: u32 = 15;
+const TYPE_POINTER: u32 = 32;
+const FUNCTION: u32 = 54;
+const FUNCTION_PARAMETER: u32 = 55;
+const TYPE_UNTYPED_POINTER: u32 = 4417;
+const KERNEL: u32 = 6;
+const HEADER_WORDS: usize = 5;
+
+/// The parameters of each kernel of a module.
+pub fn kernels(module: &[u8]) -> HashMap<String, Vec<Parameter>> {
+    let words: Vec<u32> =
+        module.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+    let mut pointers = HashMap::new();
+    let mut functions: HashMap<u32, Vec<Parameter>> = HashMap::new();
+    let mut entries = Vec::new();
+    let mut function = 0;
+    let mut rest = words.get(HEADER_WORDS..).unwrap_or(&[]);
+    while let Some(&first) = rest.first() {
+        let (length, code) = ((first >> 16) as usize, first & 0xffff);
+        let Some(operands) = rest.get(1..length) else { break };
+        match (code, operands) {
+            (ENTRY_POINT, [KERNEL, id, name @ ..]) => entries.push((*id, text(name))),
+            (TYPE_POINTER | TYPE_UNTYPED_POINTER, [id, storage, ..]) => {
+                pointers.insert(*id, *storage);
+            }
+            (FUNCTION, [_, id, ..]) => {
+                function = *id;
+                functions.insert(function, Vec::new());
+            }
+            (FUNCTION_PARAMETER, [kind, ..]) => {
+                let parameter = parameter(pointers.get(kind).copied());
+                functions.entry(function).or_default().push(parameter);
+            }
+            _ => {}
+        }
+        rest = &rest[length..];
+    }
+    entries.into_iter().filter_map(|(id, name)| Some((name, functions.get(&id)?.clone()))).collect()
+}
+
+fn parameter(storage: Option<u32>) -> Parameter {
+    const CONSTANT: u32 = 0;
+    const WORKGROUP: u32 = 4;
+    const CROSS_WORKGROUP: u32 = 5;
+    match storage {
+        Some(CONSTANT | CROSS_WORKGROUP) => Parameter::Pointer,
+        Some(WORKGROUP) => Parameter::Local,
+        _ => Parameter::Value,
+    }
+}
+
+fn text(words: &[u32]) -> String {
+    let bytes: Vec<u8> =
+        words.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module(instructions: &[&[u32]]) -> Vec<u8> {
+        let header = [0x0723_0203, 0x0001_0000, 0, 100, 0];
+        let body = instructions.iter().flat_map(|words| {
+            let first = ((words.len() as u32) << 16) | words[0];
+            std::iter::once(first).chain(words[1..].iter().copied())
+        });
+        header.into_iter().chain(body).flat_map(u32::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn parameters_are_told_apart() {
+        let name = u32::from_le_bytes(*b"abc\0");
+        let code = module(&[
+            &[ENTRY_POINT, KERNEL, 20, name],
+            &[TYPE_POINTER, 1, 5, 9],
+            &[TYPE_POINTER, 2, 4, 9],
+            &[TYPE_UNTYPED_POINTER, 3, 0],
+            &[FUNCTION, 9, 19, 0, 8],
+            &[FUNCTION_PARAMETER, 1, 30],
+            &[FUNCTION, 9, 20, 0, 8],
+            &[FUNCTION_PARAMETER, 1, 31],
+            &[FUNCTION_PARAMETER, 2, 32],
+            &[FUNCTION_PARAMETER, 3, 33],
+            &[FUNCTION_PARAMETER, 7, 34],
+        ]);
+        let found = kernels(&code);
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            found["abc"],
+            [Parameter::Pointer, Parameter::Local, Parameter::Pointer, Parameter::Value]
+        );
+    }
+
+    #[test]
+    fn what_is_no_module_has_no_kernels() {
+        assert!(kernels(b"").is_empty());
+        assert!(kernels(&module(&[&[ENTRY_POINT, KERNEL]])[..25]).is_empty());
+        assert!(kernels(&[0; 64]).is_empty(), "an instruction of no length ends it");
+    }
+}

@@ -113,6 +113,13 @@ class Machine:
         return Ended(done.returncode, out.read_text(), err.read_text(errors="backslashreplace"))
 
 
+def older_if_there(machine: Machine) -> Machine:
+    """The same machine with dpnp 0.19, or the test is skipped."""
+    if not (OLDER / "bin/python").exists():
+        pytest.skip("the environment with dpnp 0.19 is not set up; `make setup-019` does it")
+    return machine.within(OLDER)
+
+
 def _machine(name: str, folder: Path) -> Machine:
     if simulate.MACHINES[name].files and not simulate.can_have_files():
         pytest.skip("this system allows no user namespaces, which the machine's files take")

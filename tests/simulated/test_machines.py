@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .fixtures import OLDER, Machine
+from .fixtures import Machine, older_if_there
 
 SMOKE = Path(__file__).parent / "programs/smoke.py"
 GIB = 1 << 30
@@ -20,12 +20,6 @@ LIST = "import dpctl, json; print(json.dumps([d.filter_string for d in dpctl.get
 
 #: Level Zero's adapters keep some freed memory for themselves; without that, every byte is accounted for.
 NO_POOL = {"UR_L0_DISABLE_USM_ALLOCATOR": "1"}
-
-
-def older_if_there(machine: Machine) -> Machine:
-    if not (OLDER / "bin/python").exists():
-        pytest.skip("the environment with dpnp 0.19 is not set up; `make setup-019` does it")
-    return machine.within(OLDER)
 
 
 def check(machine: Machine, gpus: dict[str, list], measured: dict[str, int], default: str, compute: list[str]) -> dict:

@@ -99,6 +99,7 @@ class Truth:
     """What the runtime did between the two marks (or in the whole trace where there are none)."""
 
     kinds: dict[str, KindTotals] = field(default_factory=lambda: {kind: KindTotals() for kind in KINDS})
+    rows: dict[tuple[str, str], KindTotals] = field(default_factory=dict)  # by device handle and kind, host left out
     peak_bytes: int = 0  # the largest sum over all kinds
     memcpy: Amount = field(default_factory=Amount)
     buffer_creates: Amount = field(default_factory=Amount)  # those that take their content from a host pointer
@@ -107,6 +108,7 @@ class Truth:
     transfers: dict[str, Amount] = field(default_factory=dict)  # by direction; host to host is left out
     contexts: set[str] = field(default_factory=set)  # handles that USM was allocated in
     devices: set[str] = field(default_factory=set)
+    partitioned: bool = False  # sub-devices were made, at any time: handles that are no devices of their own
     calls: Counter[str] = field(default_factory=Counter)
     settled_frees: int = 0  # frees that a reuse of their pointer proved before their own line came
     overlaps: int = 0  # allocations and frees that were under way at once: the order of their lines is not certain
@@ -157,8 +159,9 @@ class _Reader:
     def __init__(self) -> None:
         self.truth = Truth()
         self.finished = False
+        self.partitioned = False
         self.starts: list[int] = []  # addresses of live blocks, sorted
-        self.blocks: dict[int, tuple[int, str]] = {}  # address -> size, kind
+        self.blocks: dict[int, tuple[int, str, str]] = {}  # address -> size, kind, device ("" for host memory)
         self.settled: Counter[int] = Counter()  # addresses whose free has been applied and whose line is to come
         self.open: Counter[str] = Counter()
 
@@ -170,6 +173,7 @@ class _Reader:
 
     def cut(self) -> Truth:
         self.finished = True
+        self.truth.partitioned = self.partitioned
         self.truth.open_calls = {n: c for n, c in self.open.items() if c and _MEMORY_CALL.match(n)}
         return self.truth
 
@@ -199,6 +203,7 @@ class _Reader:
         if self.open[name] == 0:
             raise TraceError(f"`{name}` ends more often than it begins")
         self.truth.calls[name] += 1
+        self.partitioned |= name == "urDevicePartition"
         if _MEMORY_CALL.match(name):
             self.memory_call(name, ending["arguments"], ending["result"])
         self.open[name] -= 1
@@ -235,27 +240,30 @@ class _Reader:
             self.transfer(direction, size)
 
     def allocation(self, kind: str, values: dict[str, str], succeeded: bool) -> None:
-        row = self.truth.kinds[kind]
+        device = "" if kind == "host" else f"{pointer(values, 'hDevice'):#x}"
+        rows = self.rows(kind, device)
         size = number(values, "size")
         if not succeeded:
-            row.failed_count += 1
+            for row in rows:
+                row.failed_count += 1
             return
         found = _POINTEE.fullmatch(value(values, "ppMem"))
         if found is None or found[1] == "nullptr":
             raise TraceError("an allocation succeeded without a pointer")
         address = int(found[1], 16)
         self.settle_overlapped(address, size)
-        self.blocks[address] = (size, kind)
+        self.blocks[address] = (size, kind, device)
         bisect.insort(self.starts, address)
         self.truth.contexts.add(value(values, "hContext"))
-        if "hDevice" in values:
-            self.truth.devices.add(values["hDevice"])
-        row.alloc_count += 1
-        row.allocated_bytes += size
-        row.current_count += 1
-        row.current_bytes += size
-        row.peak_bytes = max(row.peak_bytes, row.current_bytes)
-        row.peak_count = max(row.peak_count, row.current_count)
+        if device:
+            self.truth.devices.add(device)
+        for row in rows:
+            row.alloc_count += 1
+            row.allocated_bytes += size
+            row.current_count += 1
+            row.current_bytes += size
+            row.peak_bytes = max(row.peak_bytes, row.current_bytes)
+            row.peak_count = max(row.peak_count, row.current_count)
         total = sum(r.current_bytes for r in self.truth.kinds.values())
         self.truth.peak_bytes = max(self.truth.peak_bytes, total)
 
@@ -283,13 +291,18 @@ class _Reader:
             raise TraceError("a pointer is freed that was never allocated")
 
     def apply_free(self, address: int) -> None:
-        size, kind = self.blocks.pop(address)
+        size, kind, device = self.blocks.pop(address)
         del self.starts[bisect.bisect_left(self.starts, address)]
-        row = self.truth.kinds[kind]
-        row.free_count += 1
-        row.freed_bytes += size
-        row.current_count -= 1
-        row.current_bytes -= size
+        for row in self.rows(kind, device):
+            row.free_count += 1
+            row.freed_bytes += size
+            row.current_count -= 1
+            row.current_bytes -= size
+
+    def rows(self, kind: str, device: str) -> list[KindTotals]:
+        """What an event of a kind on a device changes."""
+        of_kind = self.truth.kinds[kind]
+        return [of_kind, self.truth.rows.setdefault((device, kind), KindTotals())] if device else [of_kind]
 
     def copy(self, name: str, values: dict[str, str]) -> None:
         if name == "urEnqueueUSMMemcpy":
@@ -311,7 +324,7 @@ class _Reader:
         if position < 0:
             return "host"
         start = self.starts[position]
-        block_size, kind = self.blocks[start]
+        block_size, kind, _ = self.blocks[start]
         if address >= start + block_size:
             return "host"
         if address + size > start + block_size:

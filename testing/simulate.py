@@ -135,7 +135,10 @@ def main() -> None:
     prefix = program.absolute().parent.parent
     if not (prefix / "lib/libintelocl.so").exists():
         parser.error(f"`{program}`: expected an executable in the `bin` folder of an environment with dpnp")
-    variables = MACHINES[arguments.machine].variables(prefix, arguments.devices)
+    try:
+        variables = MACHINES[arguments.machine].variables(prefix, arguments.devices)
+    except subprocess.CalledProcessError:
+        sys.exit(2)  # cargo has said why
     if arguments.adapter:
         variables["SYCL_UR_USE_LEVEL_ZERO_V2"] = str(int(arguments.adapter == "v2"))
     if arguments.variables:

@@ -11,5 +11,6 @@ from simulated.fixtures import (  # noqa: F401
     no_device,
     node,
     opencl_only,
+    simulated_kernels,
     workstation,
 )

@@ -120,49 +120,56 @@ def older_if_there(machine: Machine) -> Machine:
     return machine.within(OLDER)
 
 
-def _machine(name: str, folder: Path) -> Machine:
+@pytest.fixture(scope="session")
+def simulated_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where kernels are kept that one process has built, for the next."""
+    return tmp_path_factory.mktemp("kernels")
+
+
+def _machine(name: str, folder: Path, kernels: Path) -> Machine:
     if simulate.MACHINES[name].files and not simulate.can_have_files():
         pytest.skip("this system allows no user namespaces, which the machine's files take")
-    return Machine(name, Path(sys.prefix), folder)
+    cache = {"SYCL_CACHE_PERSISTENT": "1", "SYCL_CACHE_DIR": str(kernels)}
+    return Machine(name, Path(sys.prefix), folder, tuple(cache.items()))
 
 
 @pytest.fixture
-def laptop(tmp_path: Path) -> Machine:
+def laptop(tmp_path: Path, simulated_kernels: Path) -> Machine:
     """A CPU and an integrated GPU."""
-    return _machine("laptop", tmp_path / "laptop")
+    return _machine("laptop", tmp_path / "laptop", simulated_kernels)
 
 
 @pytest.fixture
-def workstation(tmp_path: Path) -> Machine:
+def workstation(tmp_path: Path, simulated_kernels: Path) -> Machine:
     """A CPU and a card of 16 GiB."""
-    return _machine("workstation", tmp_path / "workstation")
+    return _machine("workstation", tmp_path / "workstation", simulated_kernels)
 
 
 @pytest.fixture
-def node(tmp_path: Path) -> Machine:
+def node(tmp_path: Path, simulated_kernels: Path) -> Machine:
     """A CPU and two large cards."""
-    return _machine("node", tmp_path / "node")
+    return _machine("node", tmp_path / "node", simulated_kernels)
 
 
 @pytest.fixture
-def opencl_only(tmp_path: Path) -> Machine:
+def opencl_only(tmp_path: Path, simulated_kernels: Path) -> Machine:
     """A CPU and a card that only OpenCL shows."""
-    return _machine("opencl_only", tmp_path / "opencl_only")
+    return _machine("opencl_only", tmp_path / "opencl_only", simulated_kernels)
 
 
 @pytest.fixture
-def cpu_only(tmp_path: Path) -> Machine:
+def cpu_only(tmp_path: Path, simulated_kernels: Path) -> Machine:
     """Just a CPU."""
-    return _machine("cpu_only", tmp_path / "cpu_only")
+    return _machine("cpu_only", tmp_path / "cpu_only", simulated_kernels)
 
 
 @pytest.fixture
-def no_device(tmp_path: Path) -> Machine:
+def no_device(tmp_path: Path, simulated_kernels: Path) -> Machine:
     """An environment as pip leaves it, in which SYCL finds nothing."""
-    return _machine("no_device", tmp_path / "no_device")
+    return _machine("no_device", tmp_path / "no_device", simulated_kernels)
 
 
 @pytest.fixture
-def gpu_without_driver(tmp_path: Path) -> Machine:
+def gpu_without_driver(tmp_path: Path, simulated_kernels: Path) -> Machine:
     """A CPU, and a card that the system shows and for which no driver is installed."""
-    return _machine("gpu_without_driver", tmp_path / "gpu_without_driver")
+    return _machine("gpu_without_driver", tmp_path / "gpu_without_driver", simulated_kernels)

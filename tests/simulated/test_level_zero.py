@@ -114,3 +114,15 @@ assert loader.zesMemoryGetState(memory, ctypes.byref(state)) == 0
 print(json.dumps([state.free, state.size]))
 """
     assert workstation.having("mem=16GiB;other=3GiB").run(program).json() == [13 * GIB, 16 * GIB]
+
+
+@pytest.mark.parametrize("adapter", ["v1", "v2"])
+def test_built_kernels_can_be_kept(workstation: Machine, tmp_path: Path, adapter: str) -> None:
+    kernels = tmp_path / "kernels"
+    machine = workstation.adapter(adapter).setting(SYCL_CACHE_DIR=str(kernels))
+    program = "import dpnp; print(float((dpnp.arange(7, dtype='f4') * 3).sum()))"
+    for _ in range(2):
+        assert machine.run(program).json() == 63
+    [*kept] = kernels.rglob("*.bin")
+    assert kept
+    assert all(b"simulated-devices 1\n" in path.read_bytes() for path in kept)

@@ -1,4 +1,6 @@
-//! Modules: SPIR-V, built for the CPU runtime.
+//! Modules: SPIR-V, built for the CPU runtime, or a binary that was made of such a module before.
+//!
+//! A binary is what the kernels' parameters are, and the CPU runtime's own binary: see [`Module::binary`].
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
@@ -7,17 +9,25 @@ use super::abi::{chain, structure, ze_module_constants_t, ze_module_desc_t};
 use super::abi::{ze_module_program_exp_desc_t, ze_module_properties_t};
 use super::runtime::{Constant, Handle, runtime};
 use super::spirv::{self, Parameter};
-use super::{INVALID_GLOBAL_NAME, MODULE_BUILD_FAILURE, Outcome, SUCCESS, created, destroyed, list};
+use super::{
+    INVALID_GLOBAL_NAME, MODULE_BUILD_FAILURE, Outcome, SUCCESS, UNSUPPORTED_FEATURE, created, destroyed,
+    list,
+};
 use crate::device::Device;
 use crate::foreign::{fill, given, text};
+
+/// The parameters of each kernel.
+type Kernels = HashMap<String, Vec<Parameter>>;
 
 /// A built module.
 pub struct Module {
     pub(super) program: Handle,
-    pub(super) parameters: HashMap<String, Vec<Parameter>>,
-    code: Vec<u8>,
+    pub(super) parameters: Kernels,
     names: Vec<CString>,
 }
+
+/// The first line of a binary.
+const MAGIC: &str = "simulated-devices 1";
 
 impl Drop for Module {
     fn drop(&mut self) {
@@ -71,15 +81,44 @@ fn constants<'a>(all: *const ze_module_constants_t) -> Vec<Constant<'a>> {
 }
 
 fn build(desc: &ze_module_desc_t) -> Result<Module, String> {
+    const NATIVE: u32 = 1;
     let runtime = runtime().ok_or("there is no OpenCL CPU runtime to run kernels")?;
-    let source = source(desc);
-    let program = runtime.build(&source.modules, &source.options, &source.constants)?;
-    Ok(Module {
-        program,
-        parameters: source.modules.iter().flat_map(|code| spirv::kernels(code)).collect(),
-        code: source.modules.concat(),
-        names: runtime.kernel_names(program),
-    })
+    let (program, parameters) = if desc.format == NATIVE {
+        let binary = given(desc.pInputModule, desc.inputSize);
+        let (parameters, code) = read_binary(binary).ok_or("a binary of another driver")?;
+        (runtime.reload(code)?, parameters)
+    } else {
+        let source = source(desc);
+        let parameters = source.modules.iter().flat_map(|code| spirv::kernels(code)).collect();
+        (runtime.build(&source.modules, &source.options, &source.constants)?, parameters)
+    };
+    Ok(Module { program, parameters, names: runtime.kernel_names(program) })
+}
+
+impl Module {
+    /// A line that says what it is, a line for each kernel, an empty line, and the CPU runtime's binary.
+    fn binary(&self) -> Option<Vec<u8>> {
+        let mut head = format!("{MAGIC}\n");
+        for (name, parameters) in &self.parameters {
+            let letters: String = parameters.iter().map(|parameter| parameter.letter()).collect();
+            head += &format!("{name} {letters}\n");
+        }
+        head.push('\n');
+        Some([head.as_bytes(), &runtime()?.binary(self.program)?].concat())
+    }
+}
+
+fn read_binary(binary: &[u8]) -> Option<(Kernels, &[u8])> {
+    let end = binary.windows(2).position(|two| two == b"\n\n")?;
+    let mut lines = std::str::from_utf8(&binary[..end]).ok()?.lines();
+    if lines.next() != Some(MAGIC) {
+        return None;
+    }
+    let kernel = |line: &str| {
+        let (name, letters) = line.split_once(' ')?;
+        Some((name.to_owned(), letters.chars().map(Parameter::of_letter).collect::<Option<_>>()?))
+    };
+    Some((lines.map(kernel).collect::<Option<_>>()?, &binary[end + 2..]))
 }
 
 fn write_log(into: Option<&mut *mut Log>, said: &str) {
@@ -124,11 +163,11 @@ pub extern "C" fn zeModuleDynamicLink(
     SUCCESS
 }
 
-/// The binary is the SPIR-V that it was built of.
 #[unsafe(no_mangle)]
 pub extern "C" fn zeModuleGetNativeBinary(module: &Module, bytes: &mut usize, into: *mut u8) -> Outcome {
-    fill(into, *bytes, &module.code);
-    *bytes = module.code.len();
+    let Some(binary) = module.binary() else { return UNSUPPORTED_FEATURE };
+    fill(into, *bytes, &binary);
+    *bytes = binary.len();
     SUCCESS
 }
 
@@ -169,4 +208,21 @@ pub extern "C" fn zeModuleBuildLogGetString(log: &Log, bytes: &mut usize, into: 
 #[unsafe(no_mangle)]
 pub extern "C" fn zeModuleBuildLogDestroy(log: *mut Log) -> Outcome {
     destroyed(log)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_binaries_are_read() {
+        let text = format!("{MAGIC}\nf PLV\ng \n\n\x01\n\n");
+        let (kernels, code) = read_binary(text.as_bytes()).expect("it is ours");
+        assert_eq!(kernels["f"], [Parameter::Pointer, Parameter::Local, Parameter::Value]);
+        assert!(kernels["g"].is_empty());
+        assert_eq!(code, b"\x01\n\n");
+        for other in ["", "\n\n", "ELF\n\nx", &format!("{MAGIC}\nf X\n\n"), &format!("{MAGIC}\nf\n\n")] {
+            assert!(read_binary(other.as_bytes()).is_none(), "{other:?}");
+        }
+    }
 }

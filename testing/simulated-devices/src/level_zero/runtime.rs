@@ -37,6 +37,8 @@ functions! {
     c"clCreateCommandQueueWithProperties" create_queue(context: Handle, device: Handle, properties: usize,
                                                        status: &mut i32) -> Handle;
     c"clCreateProgramWithIL" program(context: Handle, code: *const u8, bytes: usize, status: &mut i32) -> Handle;
+    c"clCreateProgramWithBinary" with_binary(context: Handle, count: u32, devices: *const Handle, lengths: *const usize,
+                                             binaries: *const *const u8, statuses: usize, status: &mut i32) -> Handle;
     c"clSetProgramSpecializationConstant" set_constant(program: Handle, id: u32, bytes: usize, value: *const u8) -> i32;
     c"clBuildProgram" build(program: Handle, count: u32, devices: *const Handle, options: *const c_char, notify: usize,
                             user: usize) -> i32;
@@ -139,6 +141,35 @@ impl Runtime {
             [program] => self.build_one(program, &options),
             _ => self.link(&programs, &options),
         }
+    }
+
+    /// Makes a program of a binary that [`Self::binary`] gave.
+    pub fn reload(&self, binary: &[u8]) -> Result<Handle, String> {
+        let (device, length, start) = (&raw const self.device, binary.len(), binary.as_ptr());
+        let mut status = 0;
+        let lengths = &raw const length;
+        let program =
+            (self.functions.with_binary)(self.context, 1, device, lengths, &raw const start, 0, &mut status);
+        if status != 0 {
+            return Err(format!("clCreateProgramWithBinary: {status}"));
+        }
+        self.build_one(program, c"")
+    }
+
+    /// The binary of a program.
+    pub fn binary(&self, program: Handle) -> Option<Vec<u8>> {
+        const SIZES: u32 = 0x1165;
+        const BINARIES: u32 = 0x1166;
+        let (mut length, mut needed) = (0usize, 0);
+        let ask = self.functions.program_info;
+        let into = (&raw mut length).cast();
+        if ask(program, SIZES, size_of::<usize>(), into, &mut needed) != 0 || length == 0 {
+            return None;
+        }
+        let mut binary = vec![0u8; length];
+        let mut start = binary.as_mut_ptr();
+        let asked = ask(program, BINARIES, size_of::<*mut u8>(), (&raw mut start).cast(), &mut needed);
+        (asked == 0).then_some(binary)
     }
 
     fn build_one(&self, program: Handle, options: &CStr) -> Result<Handle, String> {

@@ -14,6 +14,24 @@ pub enum Parameter {
     Value,
 }
 
+impl Parameter {
+    const LETTERS: [(char, Self); 3] = [('P', Self::Pointer), ('L', Self::Local), ('V', Self::Value)];
+
+    /// One letter for it.
+    pub fn letter(self) -> char {
+        match self {
+            Self::Pointer => 'P',
+            Self::Local => 'L',
+            Self::Value => 'V',
+        }
+    }
+
+    /// What a letter stands for.
+    pub fn of_letter(letter: char) -> Option<Self> {
+        Self::LETTERS.iter().find(|(known, _)| *known == letter).map(|&(_, parameter)| parameter)
+    }
+}
+
 const ENTRY_POINT: u32 = 15;
 const TYPE_POINTER: u32 = 32;
 const FUNCTION: u32 = 54;

@@ -160,7 +160,7 @@ pub extern "C" fn zeKernelGetSourceAttributes(
 #[unsafe(no_mangle)]
 pub extern "C" fn zeKernelGetName(kernel: &Kernel, bytes: &mut usize, into: *mut u8) -> Outcome {
     let name = kernel.name.as_bytes_with_nul();
-    fill(into, *bytes, name);
+    fill(into, name.len(), name);
     *bytes = name.len();
     SUCCESS
 }

@@ -166,7 +166,8 @@ pub extern "C" fn zeModuleDynamicLink(
 #[unsafe(no_mangle)]
 pub extern "C" fn zeModuleGetNativeBinary(module: &Module, bytes: &mut usize, into: *mut u8) -> Outcome {
     let Some(binary) = module.binary() else { return UNSUPPORTED_FEATURE };
-    fill(into, *bytes, &binary);
+    // Whoever asks for the content has asked for the size before, and needn't say it again.
+    fill(into, binary.len(), &binary);
     *bytes = binary.len();
     SUCCESS
 }
@@ -200,7 +201,7 @@ pub extern "C" fn zeModuleGetProperties(_module: &Module, it: &mut ze_module_pro
 #[unsafe(no_mangle)]
 pub extern "C" fn zeModuleBuildLogGetString(log: &Log, bytes: &mut usize, into: *mut u8) -> Outcome {
     let said = log.0.as_bytes_with_nul();
-    fill(into, *bytes, said);
+    fill(into, said.len(), said);
     *bytes = said.len();
     SUCCESS
 }

@@ -7,6 +7,7 @@ fixtures use it as a module.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
 import subprocess
@@ -79,6 +80,7 @@ MACHINES = {
 }
 
 
+@functools.cache
 def build() -> Path:
     """Build the library if it is not up to date, and say where it is."""
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path", str(CRATE / "Cargo.toml")]
@@ -91,7 +93,7 @@ def _loader_folder(library: Path) -> Path:
     folder = TARGET / "level-zero"
     folder.mkdir(parents=True, exist_ok=True)
     link = folder / "libze_loader.so.1"
-    if not link.is_symlink():
+    if not link.is_symlink() or link.readlink() != library:
         # Another process may be doing the same.
         draft = folder / f"draft-{os.getpid()}"
         draft.symlink_to(library)

@@ -110,6 +110,17 @@ def test_gpu_without_driver(gpu_without_driver: Machine) -> None:
     assert vendor.json() == [["renderD128"], "0x8086\n"]
 
 
+def test_dpmem_reports_the_machine(workstation: Machine) -> None:
+    program = "import dpnp; print(dpnp.ones(3).sycl_device.filter_string)"
+    ended = workstation.dpmem("run", "--no-summary", "--json", "-", "-c", program)
+    assert ended.stdout.startswith("level_zero:gpu:0\n")
+    devices = {device["filter"]: device for device in ended.json()["devices"]}
+    assert set(devices) == {"level_zero:gpu:0", "opencl:gpu:0", "opencl:cpu:0"}
+    default = devices["level_zero:gpu:0"]
+    told = [default[key] for key in ("name", "backend", "type", "default", "capacity_bytes", "max_alloc_bytes")]
+    assert told == [ARC[0], "level_zero", "gpu", True, *ARC[1:]]
+
+
 @pytest.mark.parametrize("description", ["mem", "mem=1GiB;colour=red"])
 def test_a_wrong_description_is_said_and_shows_no_device(opencl_only: Machine, description: str) -> None:
     ended = opencl_only.having(description).run(LIST)

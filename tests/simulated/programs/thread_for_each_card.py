@@ -7,8 +7,9 @@ import dpnp
 
 devices = dpctl.get_devices()
 results = {}
-for device in devices:  # whatever is made at a first use is made by one thread
-    (dpnp.ones(8, device=device) * 2).sum()
+for device in devices:  # what dpnp makes at a first use is made by one thread
+    x = dpnp.ones(8, dtype="f4", device=device) * 2
+    (x + x).sum()
 
 
 def work(device, place):

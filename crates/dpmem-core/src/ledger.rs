@@ -18,7 +18,7 @@ use crate::kind::{DeviceId, Direction, Kind, MAX_DEVICES};
 use crate::launch::{LaunchCounts, LaunchTable};
 use crate::peak::{PeakClock, Tick};
 use crate::region::RegionTable;
-use crate::rows::DeviceRows;
+use crate::rows::{DeviceRows, Rows};
 use crate::site::{FreedBy, SiteCache, SiteId, SiteKey, SiteTable, origin_of, site_hash};
 use crate::snapshot::{
     LaunchSnapshot, LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot,
@@ -56,7 +56,7 @@ pub struct Allocation {
 pub struct Ledger {
     id: u64,
     origin_ticks: u64,
-    rows: Box<[DeviceRows]>,
+    rows: Rows,
     clock: PeakClock,
     peak_ticks: AtomicU64,
     stacks: StackTable,
@@ -84,12 +84,17 @@ impl Ledger {
         Ledger::with_capacity(origin_ticks, history_shift, append::CAPACITY)
     }
 
+    /// The same with rows that may be lent by a map.
+    pub fn with_rows(rows: Rows, origin_ticks: u64, history_shift: u32) -> Self {
+        Ledger { rows, ..Ledger::new(origin_ticks, history_shift) }
+    }
+
     /// The same with room for `sites` sites and stacks only.
     pub fn with_capacity(origin_ticks: u64, history_shift: u32, sites: usize) -> Self {
         Ledger {
             id: LEDGERS.fetch_add(1, Relaxed) + 1,
             origin_ticks,
-            rows: (0..MAX_DEVICES).map(|_| DeviceRows::default()).collect(),
+            rows: Rows::own(),
             clock: PeakClock::default(),
             peak_ticks: AtomicU64::new(0),
             stacks: StackTable::new(sites),

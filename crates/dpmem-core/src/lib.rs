@@ -28,6 +28,8 @@ mod snapshot;
 mod stack;
 mod sync;
 mod transfer;
+#[cfg(not(loom))]
+mod usage;
 
 pub use blocks::{Block, BlockMap};
 pub use content::Data;
@@ -38,10 +40,12 @@ pub use library::LibraryPaths;
 pub use pattern::{GrowthSample, Pattern};
 pub use peak::{PeakClock, PeakReading, Tick};
 pub use region::{Region, RegionTable};
-pub use rows::{Amount, DeviceRows, InUse};
+pub use rows::{Amount, DeviceRows, InUse, Rows};
 pub use site::{Composition, FreedBy, MAX_SITES, SiteCache, SiteId, SiteKey};
 pub use snapshot::{
     LaunchSnapshot, LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot,
 };
 pub use stack::{Frame, Origin, RawFrame, Stack, StackId};
 pub use transfer::{TransferCounts, TransferId};
+#[cfg(not(loom))]
+pub use usage::{DeviceUsage, LentRows, Usage, UsageMap};

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::kind::Kind;
+use crate::kind::{Kind, MAX_DEVICES};
 use crate::sync::AtomicU128;
 
 /// Bytes and blocks.
@@ -18,6 +18,34 @@ pub struct Amount {
     pub bytes: u64,
     /// Blocks.
     pub count: u64,
+}
+
+/// The rows of a ledger: its own, or lent by a map that other processes read.
+pub enum Rows {
+    /// On the heap.
+    Own(Box<[DeviceRows]>),
+    /// In a map, until the ledger goes.
+    #[cfg(not(loom))]
+    Lent(crate::usage::LentRows),
+}
+
+impl Rows {
+    /// Rows on the heap, one for each device.
+    pub fn own() -> Rows {
+        Rows::Own((0..MAX_DEVICES).map(|_| DeviceRows::default()).collect())
+    }
+}
+
+impl std::ops::Deref for Rows {
+    type Target = [DeviceRows];
+
+    fn deref(&self) -> &[DeviceRows] {
+        match self {
+            Rows::Own(rows) => rows,
+            #[cfg(not(loom))]
+            Rows::Lent(rows) => rows.rows(),
+        }
+    }
 }
 
 /// What is in use and was at most.
@@ -31,8 +59,10 @@ pub struct InUse {
     pub resettable_peak: Amount,
 }
 
-/// What is in use on one device.
+/// What is in use on one device. All zero is what it is before any block; the layout is fixed because other processes
+/// may read it ([`crate::UsageMap`]).
 #[derive(Default)]
+#[repr(C)]
 pub struct DeviceRows {
     /// Device and shared memory.
     on_device: Pair,
@@ -46,6 +76,7 @@ pub struct DeviceRows {
 const TOGETHER: usize = Kind::ALL.len();
 
 /// Two amounts that change together: bytes and numbers of blocks of the first and the second.
+#[repr(C)]
 struct Pair {
     bytes: AtomicU128,
     counts: AtomicU64,
@@ -56,12 +87,14 @@ const FIRST: u64 = 1;
 const SECOND: u64 = 1 << 32;
 
 #[derive(Default)]
+#[repr(C)]
 struct Peaks {
     ever: Peak,
     resettable: Peak,
 }
 
 #[derive(Default)]
+#[repr(C)]
 struct Peak {
     bytes: AtomicU64,
     count: AtomicU64,
@@ -108,6 +141,49 @@ impl DeviceRows {
     pub fn reading_on_device(&self) -> InUse {
         let (device, shared) = self.on_device.reading();
         self.peaks[TOGETHER].reading(together(device, shared))
+    }
+
+    /// Sets everything to what it is before any block.
+    #[cfg(not(loom))]
+    pub(crate) fn clear(&self) {
+        for pair in [&self.on_device, &self.host] {
+            pair.bytes.store(0, Relaxed);
+            pair.counts.store(0, Relaxed);
+        }
+        for peak in self.peaks.iter().flat_map(|peaks| [&peaks.ever, &peaks.resettable]) {
+            peak.set(Amount::default());
+        }
+    }
+
+    /// What is in use and was at most, of each kind, as another process sees it: from a copy of the bytes of a
+    /// `DeviceRows`. `None` if there are too few.
+    #[cfg(not(loom))]
+    pub(crate) fn decoded(copy: &[u8]) -> Option<[(Amount, Amount); Kind::ALL.len()]> {
+        use std::mem::offset_of;
+
+        let number = |at: usize| Some(u64::from_le_bytes(copy.get(at..at + 8)?.try_into().ok()?));
+        let pair = |at: usize| {
+            let bytes = at + offset_of!(Pair, bytes);
+            Some(amounts((number(bytes)?, number(bytes + 8)?), number(at + offset_of!(Pair, counts))?))
+        };
+        let on_device = pair(offset_of!(DeviceRows, on_device))?;
+        let host = pair(offset_of!(DeviceRows, host))?;
+        let mut rows = [(Amount::default(), Amount::default()); Kind::ALL.len()];
+        for kind in Kind::ALL {
+            let peaks =
+                offset_of!(DeviceRows, peaks) + kind as usize * size_of::<Peaks>() + offset_of!(Peaks, ever);
+            let peak = Amount {
+                bytes: number(peaks + offset_of!(Peak, bytes))?,
+                count: number(peaks + offset_of!(Peak, count))?,
+            };
+            let current = match kind {
+                Kind::Device => on_device.0,
+                Kind::Shared => on_device.1,
+                Kind::Host => host.0,
+            };
+            rows[kind as usize] = (current, peak);
+        }
+        Some(rows)
     }
 
     fn current(&self, kind: Kind) -> Amount {

@@ -34,8 +34,15 @@ pub(crate) const CONTEXT_INFO_DEVICES: u32 = 1;
 /// `UR_QUEUE_INFO_CONTEXT`, `UR_QUEUE_INFO_DEVICE`.
 pub(crate) const QUEUE_INFO_CONTEXT: u32 = 0;
 pub(crate) const QUEUE_INFO_DEVICE: u32 = 1;
-/// `UR_DEVICE_INFO_PARENT_DEVICE`.
+/// `UR_DEVICE_INFO_PARENT_DEVICE`, and what describes a device.
 pub(crate) const DEVICE_INFO_PARENT_DEVICE: u32 = 75;
+pub(crate) const DEVICE_INFO_VENDOR_ID: u32 = 1;
+pub(crate) const DEVICE_INFO_DEVICE_ID: u32 = 2;
+pub(crate) const DEVICE_INFO_GLOBAL_MEM_FREE: u32 = 47;
+pub(crate) const DEVICE_INFO_HOST_UNIFIED_MEMORY: u32 = 53;
+pub(crate) const DEVICE_INFO_NAME: u32 = 66;
+pub(crate) const DEVICE_INFO_UUID: u32 = 88;
+pub(crate) const DEVICE_INFO_PCI_ADDRESS: u32 = 89;
 
 /// `ur_buffer_properties_t`.
 #[repr(C)]

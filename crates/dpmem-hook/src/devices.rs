@@ -12,6 +12,7 @@ use dpmem_core::{DeviceId, Kind, MAX_DEVICES};
 
 use crate::abi::{self, Handle, Pointer, SUCCESS};
 use crate::functions::original;
+use crate::published;
 
 const HANDLES: usize = 256;
 
@@ -82,6 +83,12 @@ impl DeviceTable {
             }
             number
         });
+        if root.is_none()
+            && let Some(map) = published::map()
+            && let Some(name) = text(handle, abi::DEVICE_INFO_NAME)
+        {
+            map.name(number, &name);
+        }
         self.numbers[names.handles].store(number.index() as u8, Ordering::Release);
         self.handles[names.handles].store(handle, Ordering::Release);
         names.handles += 1;
@@ -93,6 +100,9 @@ impl DeviceTable {
         let number = self.number(handle as Handle);
         if let Some(known) = self.lock().names.get_mut(number.index()) {
             *known = Some(name.to_string());
+            if let Some(map) = published::map() {
+                map.name(number, name);
+            }
         }
         number
     }
@@ -148,6 +158,58 @@ fn root_of(handle: usize) -> usize {
         root = parent;
     }
     root
+}
+
+/// What the runtime tells of a device beyond what dpctl passes on. Each is `None` where the backend doesn't tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceProperties {
+    /// Where it sits on the PCI bus.
+    pub pci_address: Option<String>,
+    /// PCI vendor and device.
+    pub ids: Option<(u32, u32)>,
+    /// Whether it uses the host's memory.
+    pub host_memory: Option<bool>,
+    /// Bytes free.
+    pub free_bytes: Option<u64>,
+    /// Tells pieces of hardware apart, whichever backend shows them.
+    pub uuid: Option<[u8; 16]>,
+}
+
+/// The properties of the device with that handle, which came from [`observe_device`] in this process. Makes no context.
+pub fn properties(handle: usize) -> DeviceProperties {
+    let number = |property| answer::<4>(handle, property).map(u32::from_ne_bytes);
+    DeviceProperties {
+        pci_address: text(handle, abi::DEVICE_INFO_PCI_ADDRESS),
+        ids: number(abi::DEVICE_INFO_VENDOR_ID).zip(number(abi::DEVICE_INFO_DEVICE_ID)),
+        // A `ur_bool_t` is one byte.
+        host_memory: answer::<1>(handle, abi::DEVICE_INFO_HOST_UNIFIED_MEMORY).map(|[flag]| flag != 0),
+        free_bytes: answer::<8>(handle, abi::DEVICE_INFO_GLOBAL_MEM_FREE).map(u64::from_ne_bytes),
+        uuid: answer::<16>(handle, abi::DEVICE_INFO_UUID).filter(|uuid| uuid.iter().any(|&byte| byte != 0)),
+    }
+}
+
+/// A property of exactly `N` bytes.
+fn answer<const N: usize>(handle: usize, property: u32) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    (answer_into(handle, property, &mut bytes)? == N).then_some(bytes)
+}
+
+/// A property that is a text.
+fn text(handle: usize, property: u32) -> Option<String> {
+    let mut bytes = [0; 256];
+    let length = answer_into(handle, property, &mut bytes)?;
+    let text = bytes.get(..length)?.split(|&byte| byte == 0).next()?;
+    Some(String::from_utf8_lossy(text).trim().to_string()).filter(|text| !text.is_empty())
+}
+
+/// Asks for a property; how long the answer is. `None` if there is none, or no room for it.
+fn answer_into(handle: usize, property: u32, room: &mut [u8]) -> Option<usize> {
+    let info = original::device_info().filter(|_| handle != 0)?;
+    let (mut length, device) = (0usize, handle as Handle);
+    // SAFETY: the runtime handed this device handle out, and root devices live as long as the process; the answer may
+    // be as long as `room`, which the call is told.
+    let result = unsafe { info(device, property, room.len(), room.as_mut_ptr().cast(), &raw mut length) };
+    (result == SUCCESS && length <= room.len()).then_some(length)
 }
 
 /// The device of a context, if it has just one.

@@ -133,6 +133,16 @@ pub fn start_now() -> Result<(), Error> {
     }
 }
 
+/// Puts the shims in without a recording, for [`crate::observe_device`] alone. Allocates nothing.
+///
+/// # Errors
+/// In a forked child, and where the dispatch table can't be found by symbols.
+pub fn listen() -> Result<(), Error> {
+    begin_anew()?;
+    let mut state = lock();
+    locate::locate(Route::Symbols).and_then(|located| swap(&mut state, located))
+}
+
 /// Compares the trial recording with what the caller did: allocations and frees per kind, in the order of
 /// [`Kind::ALL`]. True: recording begins. False: try again, another way is in. An error: there is none left.
 ///

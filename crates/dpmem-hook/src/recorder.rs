@@ -17,7 +17,7 @@ use crate::abi::{Handle, Pointer, SUCCESS, UrResult};
 use crate::clock::{Clock, ticks};
 use crate::error::Error;
 use crate::foreign::Foreign;
-use crate::{devices, fault, frames, install, reference, witness};
+use crate::{devices, fault, frames, install, published, reference, witness};
 
 /// The first interval of the history is 2^20 ticks: well below a millisecond.
 const HISTORY_SHIFT: u32 = 20;
@@ -88,7 +88,7 @@ thread_local! {
 pub(crate) fn begin(late: bool) {
     devices::forget_all();
     let clock = Clock::start();
-    let ledger = Ledger::new(clock.origin(), HISTORY_SHIFT);
+    let ledger = Ledger::with_rows(published::rows(), clock.origin(), HISTORY_SHIFT);
     let recording = Arc::new(Recording { ledger, clock, late });
     NEWEST.store(Some(recording.clone()));
     ACTIVE.store(Some(recording));
@@ -99,6 +99,9 @@ pub(crate) fn begin(late: bool) {
 pub(crate) fn end() {
     switch_off();
     ACTIVE.store(None);
+    if let Some(map) = published::map() {
+        map.retire();
+    }
 }
 
 /// Turns every shim into plain forwarding. Safe in a forked child: it only stores to an atomic.

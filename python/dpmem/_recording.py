@@ -109,7 +109,7 @@ def finish(
             "duration_s": duration_s,
             "said": said,
             "notes": notes,
-            "devices": _runtime.device_facts() if used else [],
+            "devices": _devices() if used else [],
             "held": held,
             "referenced": [] if not used or (held and held.complete) else _runtime.referenced_addresses(),
             "drained": drained,
@@ -122,6 +122,7 @@ def finish(
     )
     _native.frames_close()
     _native.hook_stop()
+    _native.usage_unpublish()
     return finished
 
 
@@ -137,6 +138,12 @@ def _search_for_holders(*, drained: bool) -> tuple[Held | None, str]:
         return _holders.find(blocks, pending=pending, seconds=seconds), ""
     except Exception as error:
         return None, f"holders could not be searched for: {type(error).__name__}: {error}"
+
+
+def _devices() -> list[dict[str, Any]]:
+    facts = _runtime.device_facts()
+    _runtime.add_readings(facts, lambda name: _native.row_in_use(name, "total")[0])
+    return facts
 
 
 def _configure(stack_depth: int) -> None:

@@ -80,20 +80,26 @@ def _asking(device: Any, name: str) -> Callable[[], object]:
     return lambda: getattr(device, name, None)
 
 
-def device_facts() -> list[dict[str, object]]:
-    """What a report says of each root device."""
+def device_facts() -> list[dict[str, Any]]:
+    """What is known of each root device; SYCL must be up.
+
+    Makes no context on any device. What only the runtime itself tells (`pci_address`, `ids`, `uuid`,
+    `sycl_free_bytes`, `integrated` of a GPU) is None where the hook isn't in.
+    """
     default = default_device()
     facts = []
     for device in devices():
         kind = str(device.device_type).rpartition(".")[2]
+        more = _native.device_properties(_handle(device))
         facts.append(
             {
+                **more,
                 "filter": root_filter(device),
                 "name": str(device.name).strip(),
                 "backend": str(device.backend).rpartition(".")[2],
                 "type": kind,
-                # dpctl doesn't tell of a GPU whether it shares the host's memory.
-                "integrated": True if kind == "cpu" else None,
+                "driver": str(device.driver_version),
+                "integrated": True if kind == "cpu" else more["integrated"],
                 "default": default is not None and device == default,
                 "score": _number(device, "default_selector_score"),
                 "capacity_bytes": _number(device, "global_mem_size"),
@@ -101,6 +107,13 @@ def device_facts() -> list[dict[str, object]]:
             }
         )
     return facts
+
+
+def add_readings(facts: list[dict[str, Any]], own_bytes: Callable[[str], int]) -> None:
+    """Add to each device's facts what it has free now; `own_bytes` says what this process holds on a device."""
+    for device in facts:
+        reading = _native.device_reading({**device, "own_bytes": own_bytes(device["filter"])})
+        device["total_bytes"], device["free_bytes"], device["free_source"], device["free_trust"] = reading
 
 
 def _number(device: Any, name: str) -> int | None:

@@ -3,6 +3,7 @@
 
 mod accounting;
 mod cli;
+mod devices;
 mod findings;
 mod frames;
 mod holders;
@@ -19,6 +20,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     accounting::register(module)?;
     cli::register(module)?;
+    devices::register(module)?;
     frames::register(module)?;
     holders::register(module)?;
     process::register(module)?;

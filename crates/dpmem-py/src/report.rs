@@ -73,6 +73,9 @@ struct DeviceFacts {
     score: Option<i64>,
     capacity_bytes: Option<u64>,
     max_alloc_bytes: Option<u64>,
+    free_bytes: Option<u64>,
+    free_source: String,
+    free_trust: String,
 }
 
 /// What Python knows about the run.
@@ -243,9 +246,13 @@ fn device(facts: &DeviceFacts) -> report::Device {
         score: facts.score,
         capacity_bytes: facts.capacity_bytes,
         max_alloc_bytes: facts.max_alloc_bytes,
-        free_bytes: None,
-        free_source: Some("not read by this version of dpmem".to_string()),
-        free_trust: report::FreeTrust::Unknown,
+        free_bytes: facts.free_bytes,
+        free_source: Some(facts.free_source.clone()),
+        free_trust: match facts.free_trust.as_str() {
+            "exact" => report::FreeTrust::Exact,
+            "estimate" => report::FreeTrust::Estimate,
+            _ => report::FreeTrust::Unknown,
+        },
     }
 }
 

@@ -21,19 +21,45 @@ if TYPE_CHECKING:
         reset_accumulated_memory_stats,
         reset_peak_memory_stats,
     )
+    from dpmem._devices import DefaultDevice, Device, MemoryInfo, default_device, devices, mem_get_info
+    from dpmem._doctor import Check, doctor
     from dpmem._live import Holder, LiveBlock, Synchronized, holders, live, synchronize
+    from dpmem._placement import Placement, where
     from dpmem._tracking import is_tracking, start, stop, track
 
+#: The module of each name that is in none of the two that are looked through first.
+_ELSEWHERE = {
+    "Check": "_doctor",
+    "DefaultDevice": "_devices",
+    "Device": "_devices",
+    "MemoryInfo": "_devices",
+    "Placement": "_placement",
+    "default_device": "_devices",
+    "devices": "_devices",
+    "doctor": "_doctor",
+    "mem_get_info": "_devices",
+    "where": "_placement",
+}
+
 __all__ = [
+    "Check",
+    "DefaultDevice",
+    "Device",
     "Holder",
     "LiveBlock",
+    "MemoryInfo",
+    "Placement",
     "Synchronized",
     "__version__",
+    "default_device",
+    "devices",
+    "doctor",
     "holders",
     "is_tracking",
     "live",
     "max_memory_allocated",
     "max_memory_reserved",
+    "mem_get_info",
     "memory_allocated",
     "memory_reserved",
     "memory_snapshot",
@@ -46,12 +72,19 @@ __all__ = [
     "stop",
     "synchronize",
     "track",
+    "where",
 ]
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _ELSEWHERE:
+        from importlib import import_module
+
+        found: object = getattr(import_module(f"dpmem.{_ELSEWHERE[name]}"), name)
+        globals()[name] = found
+        return found
     from dpmem import _accounting, _live, _tracking
 
     home = next(module for module in (_tracking, _live, _accounting) if hasattr(module, name))

@@ -7,6 +7,10 @@ import sys
 
 from dpmem import _native
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def main() -> object:
     """Run the command line in ``sys.argv``; the result is for ``sys.exit``."""
@@ -20,6 +24,9 @@ def main() -> object:
     if answer["command"] == "lint":
         return _native.cli_lint(answer["arguments"])
 
+    if answer["command"] in ("devices", "doctor", "watch"):
+        return _machine(answer)
+
     from dpmem import _command
 
     run = _command.begin(answer)
@@ -27,6 +34,25 @@ def main() -> object:
         return run
     # Called from here so that as few frames as can be lie under the program's.
     return run.ended(run.program.function(*run.program.arguments))
+
+
+def _machine(answer: "dict[str, Any]") -> int:
+    # These run no program, so they may load what they like.
+    if answer["command"] == "devices":
+        from dpmem import _devices_command
+
+        return _devices_command.run(as_json=answer["json"], kernels=answer["probe"])
+    if answer["command"] == "doctor":
+        from dpmem import _doctor_command
+
+        return _doctor_command.run(
+            as_json=answer["json"], only=answer["only"], skip=answer["skip"], bundle=answer["bundle"]
+        )
+    from dpmem import _watch
+
+    return _watch.run(
+        interval_s=answer["interval_ms"] / 1000, count=answer["count"], form=answer["format"], pid=answer["pid"]
+    )
 
 
 if __name__ == "__main__":

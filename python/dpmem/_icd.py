@@ -23,7 +23,7 @@ _INTEL = "0x8086"
 
 def use_pip_runtime() -> str | None:
     """Set ``OCL_ICD_FILENAMES`` in this process if it takes that to have a device; the result says so."""
-    library = choose_runtime(os.environ, prefixes=_prefixes())
+    library = choose_runtime(os.environ, prefixes=prefixes())
     if library is None:
         return None
     os.environ["OCL_ICD_FILENAMES"] = library
@@ -116,9 +116,9 @@ class _Search:
         return os.path.exists(os.path.join(self._root, path))
 
 
-def _prefixes() -> list[str]:
+def prefixes() -> list[str]:
     """Where the program's dpctl, and then this Python, have their libraries; empty without dpctl."""
-    package = _package_folder("dpctl")
+    package = package_folder("dpctl")
     if package is None:
         return []
     packages = os.path.dirname(package)
@@ -133,7 +133,7 @@ def _prefixes() -> list[str]:
     return list(_distinct(candidate for candidate in candidates if candidate))
 
 
-def _package_folder(name: str) -> str | None:
+def package_folder(name: str) -> str | None:
     """Where a package lies, without importing it."""
     for finder in list(sys.meta_path):
         try:

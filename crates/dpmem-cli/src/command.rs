@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::machine::{DevicesOptions, DoctorOptions, WatchOptions};
 use crate::rules;
 
 /// The deepest stack that can be asked for, in Python frames.
@@ -25,6 +26,12 @@ pub enum Outcome {
     Run(RunOptions),
     /// Run the linter, which reads these arguments itself.
     Lint(Vec<OsString>),
+    /// List the devices.
+    Devices(DevicesOptions),
+    /// Check the environment.
+    Doctor(DoctorOptions),
+    /// Sample devices and processes.
+    Watch(WatchOptions),
     /// Nothing to run: write these texts and leave with this code.
     Exit(Exit),
 }
@@ -85,6 +92,9 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(RunArguments),
+    Devices(DevicesOptions),
+    Doctor(DoctorOptions),
+    Watch(WatchOptions),
     Lint(LintArguments),
     Rule(RuleArguments),
 }
@@ -152,6 +162,9 @@ where
                  Usage: {USAGE}\n\nFor more information, try '--help'.\n"
             )),
         },
+        Ok(CommandLine { command: Command::Devices(options) }) => Outcome::Devices(options),
+        Ok(CommandLine { command: Command::Doctor(options) }) => Outcome::Doctor(options),
+        Ok(CommandLine { command: Command::Watch(options) }) => Outcome::Watch(options),
         Ok(CommandLine { command: Command::Lint(lint) }) => Outcome::Lint(lint.arguments),
         Ok(CommandLine { command: Command::Rule(rule) }) => explained(&rule.code),
         Err(error) => answered(error),

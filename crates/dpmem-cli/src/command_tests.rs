@@ -125,6 +125,51 @@ fn the_linter_reads_its_own_arguments() {
 }
 
 #[test]
+fn the_machine_is_looked_at() {
+    use crate::machine::Format;
+    match parsed(&["devices", "--json"]) {
+        Outcome::Devices(options) => assert_eq!((options.json, options.probe), (true, false)),
+        other => panic!("expected devices, got {other:?}"),
+    }
+    match parsed(&[
+        "doctor",
+        "--only",
+        "opencl.icd",
+        "--only",
+        "env.selector",
+        "--skip",
+        "x",
+        "--bundle",
+        "b.zip",
+    ]) {
+        Outcome::Doctor(options) => {
+            assert_eq!(
+                (options.only, options.skip),
+                (vec!["opencl.icd".into(), "env.selector".into()], vec!["x".into()])
+            );
+            assert_eq!(options.bundle.as_deref(), Some("b.zip".as_ref()));
+        }
+        other => panic!("expected doctor, got {other:?}"),
+    }
+    match parsed(&["watch", "--interval-ms", "100", "--count", "3", "--format", "csv", "--pid", "7"]) {
+        Outcome::Watch(options) => {
+            assert_eq!((options.interval_ms, options.count, options.pid), (100, Some(3), Some(7)));
+            assert_eq!(options.format, Format::Csv);
+        }
+        other => panic!("expected watch, got {other:?}"),
+    }
+    for (words, expected) in [
+        (vec!["watch", "--count", "0"], "--count"),
+        (vec!["watch", "--interval-ms", "1"], "10..=86400000"),
+        (vec!["watch", "--format", "xml"], "table, csv, json"),
+        (vec!["devices", "gpu"], "'gpu'"),
+    ] {
+        let text = refused(&words);
+        assert!(text.contains(expected), "{words:?}: {text}");
+    }
+}
+
+#[test]
 fn a_rule_is_explained_and_an_unknown_one_refused() {
     match parsed(&["rule", "dpm301"]) {
         Outcome::Exit(Exit { code: 0, stdout, .. }) => assert!(stdout.contains("alloc-in-loop"), "{stdout}"),
@@ -148,6 +193,9 @@ fn help_is_as_recorded() {
     for (words, recorded) in [
         (["--help"].as_slice(), include_str!("../tests/help/dpmem.txt")),
         (["run", "--help"].as_slice(), include_str!("../tests/help/run.txt")),
+        (["devices", "--help"].as_slice(), include_str!("../tests/help/devices.txt")),
+        (["doctor", "--help"].as_slice(), include_str!("../tests/help/doctor.txt")),
+        (["watch", "--help"].as_slice(), include_str!("../tests/help/watch.txt")),
     ] {
         match parsed(words) {
             Outcome::Exit(Exit { code: 0, stdout, stderr }) => {

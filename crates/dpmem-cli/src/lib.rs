@@ -6,9 +6,11 @@
 
 mod command;
 mod destination;
+mod machine;
 pub mod rules;
 mod terminal;
 
 pub use command::{Exit, Outcome, RunOptions, Target, parse};
 pub use destination::{Destination, DestinationError, spawned_path};
+pub use machine::{DevicesOptions, DoctorOptions, Format, WatchOptions};
 pub use terminal::{DEFAULT_WIDTH, colour, width};

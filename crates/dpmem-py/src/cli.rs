@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use dpmem_cli::{Destination, Outcome, RunOptions, Target};
+use dpmem_cli::{Destination, DevicesOptions, DoctorOptions, Outcome, RunOptions, Target, WatchOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -40,6 +40,25 @@ fn cli_parse(py: Python<'_>, words: Vec<OsString>) -> PyResult<Bound<'_, PyDict>
         Outcome::Lint(arguments) => {
             answer.set_item("command", "lint")?;
             answer.set_item("arguments", arguments)?;
+        }
+        Outcome::Devices(DevicesOptions { json, probe }) => {
+            answer.set_item("command", "devices")?;
+            answer.set_item("json", json)?;
+            answer.set_item("probe", probe)?;
+        }
+        Outcome::Doctor(DoctorOptions { json, only, skip, bundle }) => {
+            answer.set_item("command", "doctor")?;
+            answer.set_item("json", json)?;
+            answer.set_item("only", only)?;
+            answer.set_item("skip", skip)?;
+            answer.set_item("bundle", bundle.map(PathBuf::into_os_string))?;
+        }
+        Outcome::Watch(WatchOptions { interval_ms, count, format, pid }) => {
+            answer.set_item("command", "watch")?;
+            answer.set_item("interval_ms", interval_ms)?;
+            answer.set_item("count", count)?;
+            answer.set_item("format", format.name())?;
+            answer.set_item("pid", pid)?;
         }
         Outcome::Exit(exit) => {
             answer.set_item("command", "exit")?;

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 
-from dpmem import _icd, _native, _program, _recording, _spawn
+from dpmem import _icd, _native, _program, _recording, _spawn, _surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,6 +77,10 @@ def begin(answer: dict[str, Any]) -> Run | int:
     if note is not None:
         run.said.append(note)
         _say(note)
+    warning = _surroundings.selector_warning()
+    if warning is not None:
+        run.said.append(warning)
+        _say(warning)
     _spawn.watch(stack_depth=options.stack_depth, json=None if options.json == "-" else options.json)
     run.arm()
     return run
@@ -93,6 +97,7 @@ class Run:
         self.notes: list[str] = []
         self._pid = os.getpid()
         self._exit_code = 0
+        self._failure: dict[str, Any] | None = None
         self._started = time.time()
         self._started_ticks = time.monotonic()
 
@@ -106,6 +111,12 @@ class Run:
 
     def ended(self, end: _native.ProgramEnd) -> object:
         """Note how the main module ended; the result is for ``sys.exit``."""
+        if end.exit_code == 1 and not end.by_system_exit and os.getpid() == self._pid:
+            # What it died of is printed and kept by the interpreter.
+            try:
+                self._failure = _surroundings.failure()
+            except Exception as error:
+                self.notes.append(f"why the program failed could not be looked into: {_described(error)}")
         self.program.tidy(end)
         del self.program  # it refers to the program's namespace, which must go when the interpreter goes
         if end.signal:
@@ -147,6 +158,7 @@ class Run:
                 duration_s=time.monotonic() - self._started_ticks,
                 said=self.said,
                 notes=self.notes,
+                failure=self._failure,
             )
             present = sorted(set(self.options.fail_on).intersection(finished.findings))
             if self.options.json == "-":

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from dpmem import _native, _probe, _runtime
+from dpmem import _native, _probe, _runtime, _surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -181,9 +181,11 @@ def failure(answer: _probe.Probe) -> str:
 
 def _own_bytes(name: str) -> int:
     try:
-        return _native.row_in_use(name, "total")[0]
+        _native.recording_id()
     except RuntimeError:
         return 0  # nothing has been recorded in this process
+    _runtime.name_devices()
+    return _native.row_in_use(name, "total")[0]
 
 
 def _facts_of(facts: list[dict[str, Any]], device: Any) -> dict[str, Any]:
@@ -335,7 +337,8 @@ def explain_variables(environ: dict[str, str] | None = None, *, limit_s: float =
     effects = []
     for name, effect, does in table:
         removed, added = [], []
-        if name in answers:
+        # A child that could not answer says nothing about the variable.
+        if name in answers and not answers[name].errors and not answers[""].errors:
             here, elsewhere = _listed(answers[""]), _listed(answers[name])
             removed = [text for key, text in elsewhere.items() if key not in here]
             added = [text for key, text in here.items() if key not in elsewhere]
@@ -387,10 +390,7 @@ def _not_visible(facts: list[dict[str, Any]]) -> list[Device]:
     """GPUs on the bus that no SYCL device is."""
     hidden = []
     for gpu in _native.machine_gpus():
-        if any(
-            known["pci_address"] == gpu["pci_address"] or (known["pci_address"] is None and known["ids"] == gpu["ids"])
-            for known in facts
-        ):
+        if _surroundings.is_visible(gpu, facts):
             continue
         total, free, source, trust = _native.device_reading(
             {
@@ -419,47 +419,20 @@ def _not_visible(facts: list[dict[str, Any]]) -> list[Device]:
                 free_trust=trust,
                 driver=gpu["driver"],
                 pci_address=gpu["pci_address"],
-                note=why_not_visible(gpu),
+                note=_surroundings.why_not_visible(gpu, os.environ),
             )
         )
     return hidden
-
-
-def why_not_visible(gpu: _native.Gpu) -> str:
-    """What keeps SYCL from a GPU that the system shows, as far as files tell."""
-    if gpu["driver"] is None:
-        return "no kernel driver is bound to it"
-    if gpu["driver"] == "vfio-pci":
-        return "it is lent to a virtual machine"
-    ids = ["drm.permission", "container.devices"]
-    if gpu["ids"][0] == 0x8086:
-        ids += ["levelzero.loader", "levelzero.driver"]
-    for id in ids:
-        status, message, advice = run_check(id)
-        if status == "failed":
-            return f"{message}; try: {advice}"
-    if gpu["ids"][0] == 0x8086:
-        return "its driver is there but shows no device; see `dpmem doctor`"
-    return "no SYCL adapter for it is installed"
 
 
 def missing_drivers() -> list[str]:
     """What the files say about there being no device at all."""
     found = []
     for id in ("env.selector", "opencl.icd"):
-        status, message, advice = run_check(id)
+        status, message, advice = _surroundings.run_check(id, os.environ)
         if status == "failed":
             found.append(f"{message}; try: {advice}")
     return found
-
-
-def run_check(id: str, environ: dict[str, str] | None = None) -> tuple[str, str, str]:
-    """Run a check of files and variables: status, message, advice."""
-    from dpmem import _icd
-
-    environ = dict(os.environ if environ is None else environ)
-    prefixes = _icd.prefixes()
-    return _native.machine_check(id, environ, prefixes, os.geteuid(), [os.getegid(), *os.getgroups()])
 
 
 def as_json(device: Device) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
 
-from dpmem import _devices, _icd, _kernels, _native, _probe
+from dpmem import _devices, _icd, _kernels, _native, _probe, _surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -82,7 +82,7 @@ class Patient:
 
     def files(self, name: str) -> _Answer:
         """A check of files and variables."""
-        return _devices.run_check(name, self.environ)
+        return _surroundings.run_check(name, self.environ)
 
     @cached_property
     def probe(self) -> _probe.Probe:

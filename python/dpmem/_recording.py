@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 
-from dpmem import _native, _operands, _runtime
+from dpmem import _native, _operands, _runtime, _surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def finish(
     duration_s: float,
     said: list[str],
     notes: list[str],
+    failure: dict[str, Any] | None = None,
 ) -> Finished:
     """Take the report: wait for queued work, find out what Python still holds, read the ledger, stop recording."""
     used = _native.hook_status()["phase"] == "installed"
@@ -98,8 +99,9 @@ def finish(
         notes = [*notes, "gc.freeze() hides objects: blocks that only such objects hold are shown as the runtime's own"]
     held = None
     if used:
-        held, failure = _search_for_holders(drained=drained)
-        notes = [*notes, failure] if failure else notes
+        held, problem = _search_for_holders(drained=drained)
+        notes = [*notes, problem] if problem else notes
+    devices = _devices() if used else []
     finished = _native.report_build(
         {
             "command": command,
@@ -109,7 +111,8 @@ def finish(
             "duration_s": duration_s,
             "said": said,
             "notes": notes,
-            "devices": _devices() if used else [],
+            "devices": devices,
+            "surroundings": _gathered(devices if used else None, failure),
             "held": held,
             "referenced": [] if not used or (held and held.complete) else _runtime.referenced_addresses(),
             "drained": drained,
@@ -138,6 +141,13 @@ def _search_for_holders(*, drained: bool) -> tuple[Held | None, str]:
         return _holders.find(blocks, pending=pending, seconds=seconds), ""
     except Exception as error:
         return None, f"holders could not be searched for: {type(error).__name__}: {error}"
+
+
+def _gathered(devices: list[dict[str, Any]] | None, failure: dict[str, Any] | None) -> dict[str, Any] | None:
+    try:
+        return _surroundings.gather(devices, failure)
+    except Exception:
+        return None  # The report is worth more than the findings about devices.
 
 
 def _devices() -> list[dict[str, Any]]:

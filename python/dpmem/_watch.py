@@ -257,7 +257,9 @@ def _table(rows: list[Row], number: int) -> str:
         )
         words = [f"{row.source} ({row.trust})" if row.trust != "unknown" else row.source, _climbing(row)]
         if row.command is not None:
-            words.append(row.command if len(row.command) <= 48 else f"...{row.command[-45:]}")
+            # A command line may hold anything, line ends and a terminal's control characters too.
+            command = "".join(letter if letter.isprintable() else " " for letter in row.command)
+            words.append(command if len(command) <= 48 else f"...{command[-45:]}")
         lines.append(f"  {head[:28]:<28}{cells}  {'; '.join(filter(None, words))}")
     return "\n".join(lines) + "\n"
 

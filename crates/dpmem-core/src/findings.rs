@@ -8,6 +8,10 @@
 
 mod activity;
 mod chunked;
+mod dpm101;
+mod dpm102;
+mod dpm103;
+mod dpm104;
 mod dpm201;
 mod dpm202;
 mod dpm203;
@@ -27,11 +31,13 @@ mod facts;
 mod held;
 mod operation;
 mod place;
+mod surroundings;
 #[cfg(all(test, not(loom)))]
 mod testing;
 
 pub use facts::{BlockState, CacheUse, Facts, HeldBlock, HolderKind, HolderRecord, Operand, Promotion};
 pub use place::Place;
+pub use surroundings::{Cause, Failure, QueuedArray, SeenDevice, Surroundings};
 
 use crate::kind::DeviceId;
 use crate::stack::Frame;
@@ -107,6 +113,10 @@ struct Rule {
 
 /// Every rule, by code.
 static RULES: &[Rule] = &[
+    Rule { doc: &dpm101::DOC, check: dpm101::check },
+    Rule { doc: &dpm102::DOC, check: dpm102::check },
+    Rule { doc: &dpm103::DOC, check: dpm103::check },
+    Rule { doc: &dpm104::DOC, check: dpm104::check },
     Rule { doc: &dpm201::DOC, check: dpm201::check },
     Rule { doc: &dpm202::DOC, check: dpm202::check },
     Rule { doc: &dpm203::DOC, check: dpm203::check },

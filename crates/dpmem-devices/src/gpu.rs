@@ -81,7 +81,7 @@ fn of_driver(root: &Root, gpu: &Gpu, privileged: bool) -> Option<Reading> {
     match gpu.driver.as_deref()? {
         driver @ ("i915" | "xe") => of_intel(root, gpu, driver, privileged),
         "amdgpu" => {
-            let number = |file: &str| root.number(&format!("{}/{file}", gpu.folder()));
+            let number = |file: &str| root.number(&format!("{}/{file}", gpu.folder));
             let both =
                 number("mem_info_vram_total").and_then(|total| Ok((total, number("mem_info_vram_used")?)));
             Some(match both {
@@ -117,7 +117,7 @@ fn of_intel(root: &Root, gpu: &Gpu, driver: &str, privileged: bool) -> Option<Re
 
 /// What xe says in sysfs that a discrete device has, tile by tile.
 fn vram(root: &Root, gpu: &Gpu) -> Result<u64, Error> {
-    let size = |tile: &str| root.number(&format!("{}/{tile}/physical_vram_size_bytes", gpu.folder()));
+    let size = |tile: &str| root.number(&format!("{}/{tile}/physical_vram_size_bytes", gpu.folder));
     let first = size("tile0")?;
     let others = (1..8).map_while(|tile| size(&format!("tile{tile}")).ok());
     Ok(others.fold(first, u64::saturating_add))

@@ -50,6 +50,8 @@ pub struct Gpu {
     pub driver: Option<String>,
     /// `renderD128`, its node in `/dev/dri`, as sysfs names it.
     pub render_node: Option<String>,
+    /// Its folder in sysfs.
+    pub folder: String,
 }
 
 /// The PCI vendors that make GPUs SYCL can use.
@@ -82,25 +84,49 @@ impl Gpu {
             _ => None,
         }
     }
-
-    /// Its folder in sysfs.
-    #[must_use]
-    pub fn folder(&self) -> String {
-        format!("sys/bus/pci/devices/{}", self.address)
-    }
 }
 
 /// Every GPU on the PCI bus, by address. Virtual display adapters of no known vendor are left out: SYCL has no use for
 /// them.
 #[must_use]
 pub fn gpus(root: &Root) -> Vec<Gpu> {
-    root.names("sys/bus/pci/devices").iter().filter_map(|name| gpu(root, name)).collect()
+    let mut found: Vec<Gpu> =
+        root.names("sys/bus/pci/devices").iter().filter_map(|name| gpu(root, name)).collect();
+    // A container may be shown the nodes and not the bus.
+    for node in root.names("sys/class/drm").iter().filter(|name| name.starts_with("renderD")) {
+        found.extend(
+            gpu_of_node(root, node).filter(|gpu| found.iter().all(|known| known.address != gpu.address)),
+        );
+    }
+    found.sort_by_key(|gpu| gpu.address);
+    found
+}
+
+fn gpu_of_node(root: &Root, node: &str) -> Option<Gpu> {
+    let folder = format!("sys/class/drm/{node}/device");
+    let uevent = root.text(&format!("{folder}/uevent")).ok()?;
+    let field = |name: &str| uevent.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    let address = field("PCI_SLOT_NAME")?.parse().ok()?;
+    let (vendor, device) = (id(root, &folder, "vendor")?, id(root, &folder, "device")?);
+    let driver = field("DRIVER").map(str::to_string);
+    [INTEL, NVIDIA, AMD].contains(&vendor).then(|| Gpu {
+        address,
+        vendor,
+        device,
+        driver,
+        render_node: Some(node.to_string()),
+        folder,
+    })
+}
+
+fn id(root: &Root, folder: &str, file: &str) -> Option<u32> {
+    root.number(&format!("{folder}/{file}")).ok().and_then(|id| u32::try_from(id).ok())
 }
 
 /// The GPU at one address.
 #[must_use]
 pub fn gpu_at(root: &Root, address: Address) -> Option<Gpu> {
-    gpu(root, &address.to_string())
+    gpu(root, &address.to_string()).or_else(|| gpus(root).into_iter().find(|gpu| gpu.address == address))
 }
 
 fn gpu(root: &Root, name: &str) -> Option<Gpu> {
@@ -111,8 +137,7 @@ fn gpu(root: &Root, name: &str) -> Option<Gpu> {
     if class >> 8 != 0x03 && class >> 8 != 0x12 {
         return None;
     }
-    let id = |file: &str| root.number(&format!("{folder}/{file}")).ok().and_then(|id| u32::try_from(id).ok());
-    let (vendor, device) = (id("vendor")?, id("device")?);
+    let (vendor, device) = (id(root, &folder, "vendor")?, id(root, &folder, "device")?);
     if ![INTEL, NVIDIA, AMD].contains(&vendor) || (class >> 8 == 0x12 && vendor == INTEL) {
         // Intel's accelerators of that class are NPUs.
         return None;
@@ -122,7 +147,7 @@ fn gpu(root: &Root, name: &str) -> Option<Gpu> {
         driver.and_then(|link| link.rsplit('/').next().map(str::to_string)).filter(|name| !name.is_empty());
     let nodes = root.names(&format!("{folder}/drm"));
     let render_node = nodes.into_iter().find(|node| node.starts_with("renderD"));
-    Some(Gpu { address, vendor, device, driver, render_node })
+    Some(Gpu { address, vendor, device, driver, render_node, folder })
 }
 
 #[cfg(test)]

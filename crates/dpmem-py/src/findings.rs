@@ -7,6 +7,8 @@ use dpmem_report::{self as report, FileSources, SourceLines};
 use pyo3::prelude::*;
 use serde_json::{Map, Number};
 
+use crate::surroundings::SurroundingsFacts;
+
 /// An operand, as `_operands.py` saw it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -48,18 +50,21 @@ pub(crate) fn found(
     held: &[findings::HeldBlock],
     promotions: &[PromotionFacts],
     operations: &[(String, u32, String)],
+    surroundings: Option<&SurroundingsFacts>,
 ) -> Vec<report::Finding> {
     let operations: Vec<(Place, String)> = operations
         .iter()
         .map(|(file, line, name)| (Place { file: file.as_str().into(), line: *line }, name.clone()))
         .collect();
     let promotions: Vec<Promotion> = promotions.iter().map(PromotionFacts::promotion).collect();
+    let surroundings = surroundings.map(SurroundingsFacts::surroundings);
     let facts = Facts {
         seconds_per_tick: recording.clock.seconds_per_tick(),
         held,
         promotions: &promotions,
         operations: &operations,
         source: &|file, line| FileSources.line(file, line),
+        surroundings: surroundings.as_ref(),
         ..Facts::of(snapshot)
     };
     findings::judge(&facts).into_iter().map(finding).collect()

@@ -10,6 +10,7 @@ mod holders;
 mod live;
 mod process;
 mod report;
+mod surroundings;
 mod tracking;
 mod witness;
 

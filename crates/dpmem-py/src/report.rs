@@ -10,6 +10,7 @@ use crate::accounting::newest;
 use crate::findings::PromotionFacts;
 use crate::holders::Held;
 use crate::live;
+use crate::surroundings::SurroundingsFacts;
 
 /// Registers this module's classes and functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -101,6 +102,8 @@ pub(crate) struct RunFacts {
     promotions: Vec<PromotionFacts>,
     /// Names of functions that were looked at, with file and line.
     operations: Vec<(String, u32, String)>,
+    /// Devices, variables and the program's end, if it used SYCL.
+    surroundings: Option<SurroundingsFacts>,
     /// Why stacks could not be read, if so.
     no_stacks: Option<String>,
     /// For tests: write the line that marks this moment in the runtime's trace, and list all events.
@@ -162,6 +165,7 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
             &live.records(),
             &facts.promotions,
             &facts.operations,
+            facts.surroundings.as_ref(),
         ),
     }
 }

@@ -1,6 +1,7 @@
 //! What rules judge by.
 
 use super::place::Place;
+use super::surroundings::Surroundings;
 use crate::kind::DeviceId;
 use crate::site::SiteId;
 use crate::snapshot::Snapshot;
@@ -20,6 +21,8 @@ pub struct Facts<'a> {
     pub operations: &'a [(Place, String)],
     /// A line of source by file and number, where it can be read.
     pub source: &'a dyn Fn(&str, u32) -> Option<String>,
+    /// Devices, variables and the program's end. `None` if that was not looked into.
+    pub surroundings: Option<&'a Surroundings>,
 }
 
 impl<'a> Facts<'a> {
@@ -33,6 +36,7 @@ impl<'a> Facts<'a> {
             promotions: &[],
             operations: &[],
             source: &|_, _| None,
+            surroundings: None,
         }
     }
 }

@@ -89,6 +89,16 @@ fn xe_says_its_size_in_sysfs() {
 }
 
 #[test]
+fn a_node_is_enough_where_the_bus_is_not_shown() {
+    let tree = Tree::unpack("node-without-bus");
+    let found = gpus(&tree.root());
+    assert_eq!((found.len(), found[0].address.to_string().as_str()), (1, "0000:03:00.0"));
+    assert_eq!((found[0].driver.as_deref(), found[0].device), (Some("i915"), 0x56a0));
+    let loader = check(&tree, "levelzero.loader", stranger());
+    assert_eq!(loader.status, Status::Failed, "{loader:?}");
+}
+
+#[test]
 fn sycl_is_believed_only_where_it_says_something() {
     let tree = Tree::unpack("i915-discrete");
     let wanted =

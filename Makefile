@@ -83,5 +83,21 @@ bench: setup
 soak: setup setup-019
 	$(PY) -m pytest -q tests/soak --timeout 7200
 
+# libFuzzer's instrumentation, as cargo-fuzz would give it; every target runs for a minute on what it found before.
+FUZZ_FLAGS := --cfg fuzzing -Cdebug-assertions -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+FUZZ_SECONDS ?= 60
+FUZZ_TRIPLE := x86_64-unknown-linux-gnu
+
+fuzz:
+	RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target $(FUZZ_TRIPLE) --target-dir target/fuzz
+	@for target in $(FUZZ_TARGETS); do \
+	    echo "== fuzz $$target"; mkdir -p target/fuzz/corpus/$$target; \
+	    target/fuzz/$(FUZZ_TRIPLE)/release/$$target -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
+	        -artifact_prefix=target/fuzz/ target/fuzz/corpus/$$target || exit 1; \
+	done
+
 clean:
 	rm -rf target $(VENV) $(VENV019) .venv-3.*

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpmem._icd import _package_folder, choose_runtime
+from dpmem._icd import choose_runtime, package_folder
 
 RUNTIME = "env/lib/libintelocl.so"
 
@@ -105,8 +105,8 @@ def test_a_package_is_found_without_importing_it(tmp_path, monkeypatch):
     (tmp_path / "found_not_imported").mkdir()
     (tmp_path / "found_not_imported" / "__init__.py").write_text("1/0")
     monkeypatch.syspath_prepend(tmp_path)
-    assert _package_folder("found_not_imported") == str(tmp_path / "found_not_imported")
-    assert _package_folder("surely_not_there") is None
+    assert package_folder("found_not_imported") == str(tmp_path / "found_not_imported")
+    assert package_folder("surely_not_there") is None
     assert "found_not_imported" not in sys.modules
 
 

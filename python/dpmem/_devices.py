@@ -158,8 +158,8 @@ _asked: dict[tuple[tuple[str, str], ...], list[dict[str, Any]]] = {}
 
 def _facts() -> list[dict[str, Any]]:
     """What SYCL tells of its devices, to this process or to a child."""
-    if _runtime.dpctl_module() is not None and _native.hook_runtime_is_up():
-        return _runtime.device_facts()
+    if _runtime.dpctl_module() is not None and _is_up():
+        return _own_facts()
     key = tuple((name, os.environ[name]) for name, _, _ in _native.machine_variables() if name in os.environ)
     if key not in _asked:
         answer = _probe.probe(["dpctl", "devices"])
@@ -167,6 +167,32 @@ def _facts() -> list[dict[str, Any]]:
             raise RuntimeError(f"SYCL could not be asked: {failure(answer)}")
         _asked[key] = answer.devices
     return [dict(facts) for facts in _asked[key]]
+
+
+#: The processes (this one, or the one that it was forked from) in which SYCL has been found up: it stays up.
+_up: set[int] = set()
+
+
+def _is_up() -> bool:
+    if os.getpid() not in _up and _native.hook_runtime_is_up():
+        _up.add(os.getpid())
+    return os.getpid() in _up
+
+
+#: What this process's SYCL tells, by the phase of the hook: with it in, more is known.
+_own: dict[str, list[dict[str, Any]]] = {}
+
+
+def _own_facts() -> list[dict[str, Any]]:
+    """What SYCL tells in this process. Once it is up its devices stay the same; only free memory is asked anew."""
+    phase = _native.hook_status()["phase"]
+    if phase not in _own:
+        _own[phase] = _runtime.device_facts()
+    fresh = []
+    for facts in _own[phase]:
+        free = _native.device_properties(facts["handle"])["sycl_free_bytes"] if facts["type"] == "gpu" else None
+        fresh.append({**facts, "sycl_free_bytes": free})
+    return fresh
 
 
 def failure(answer: _probe.Probe) -> str:
@@ -322,14 +348,25 @@ class VariableEffect:
         return f"{head} {' and '.join(clauses) or self.does}"
 
 
-def explain_variables(environ: dict[str, str] | None = None, *, limit_s: float = 10.0) -> list[VariableEffect]:
-    """What each variable that is set does: a child asks SYCL once more without it. They run side by side."""
+def explain_variables(
+    environ: dict[str, str] | None = None,
+    *,
+    limit_s: float = 10.0,
+    base: _probe.Child | None = None,
+    leave_out: Sequence[str] = (),
+) -> list[VariableEffect]:
+    """What each variable that is set does: a child asks SYCL once more without it. They run side by side.
+
+    `base` is a child that asks with all of them, if there is one already. `leave_out` names variables that need no
+    explaining.
+    """
     environ = dict(os.environ if environ is None else environ)
-    table = [(name, effect, does) for name, effect, does in _native.machine_variables() if environ.get(name)]
+    names = {name for name, value in environ.items() if value}.difference(leave_out)
+    table = [(name, effect, does) for name, effect, does in _native.machine_variables() if name in names]
     choosing = [name for name, effect, _ in table if effect == "chooses"]
     children = {}
     if choosing:
-        children[""] = _probe.Child(["dpctl", "devices"], environ=environ, limit_s=limit_s)
+        children[""] = base or _probe.Child(["dpctl", "devices"], environ=environ, limit_s=limit_s)
         for name in choosing:
             without = {key: value for key, value in environ.items() if key != name}
             children[name] = _probe.Child(["dpctl", "devices"], environ=without, limit_s=limit_s)

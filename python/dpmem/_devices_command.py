@@ -18,7 +18,9 @@ def run(*, as_json: bool, kernels: bool) -> int:
     note = _icd.use_pip_runtime()
     # The question and those about single variables are independent: the children run side by side.
     child = _probe.Child(["dpctl", "devices"])
-    effects = _devices.explain_variables()
+    # What dpmem itself has set needs no explaining.
+    own = () if note is None else ("OCL_ICD_FILENAMES",)
+    effects = _devices.explain_variables(base=child, leave_out=own)
     answer = child.finish()
     if note is not None:
         say(f"{note}; python alone finds no device: see dpmem doctor")

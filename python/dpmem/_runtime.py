@@ -90,10 +90,12 @@ def device_facts() -> list[dict[str, Any]]:
     facts = []
     for device in devices():
         kind = str(device.device_type).rpartition(".")[2]
-        more = _native.device_properties(_handle(device))
+        handle = _handle(device)
+        more = _native.device_properties(handle)
         facts.append(
             {
                 **more,
+                "handle": handle,
                 "filter": root_filter(device),
                 "name": str(device.name).strip(),
                 "backend": str(device.backend).rpartition(".")[2],

@@ -22,15 +22,31 @@ if TYPE_CHECKING:
         reset_peak_memory_stats,
     )
     from dpmem._live import Holder, LiveBlock, Synchronized, holders, live, synchronize
+    from dpmem._out_of_memory import last_out_of_memory
+    from dpmem._pool import (
+        disable_pool,
+        empty_cache,
+        enable_pool,
+        on_out_of_memory,
+        set_memory_limit,
+        set_per_process_memory_fraction,
+    )
     from dpmem._tracking import is_tracking, start, stop, track
+
+    OutOfDeviceMemory: type[MemoryError]
 
 __all__ = [
     "Holder",
     "LiveBlock",
+    "OutOfDeviceMemory",
     "Synchronized",
     "__version__",
+    "disable_pool",
+    "empty_cache",
+    "enable_pool",
     "holders",
     "is_tracking",
+    "last_out_of_memory",
     "live",
     "max_memory_allocated",
     "max_memory_reserved",
@@ -39,9 +55,12 @@ __all__ = [
     "memory_snapshot",
     "memory_stats",
     "memory_summary",
+    "on_out_of_memory",
     "recording_gap",
     "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
+    "set_memory_limit",
+    "set_per_process_memory_fraction",
     "start",
     "stop",
     "synchronize",
@@ -52,10 +71,14 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dpmem import _accounting, _live, _tracking
+    from dpmem import _accounting, _live, _out_of_memory, _pool, _tracking
 
-    home = next(module for module in (_tracking, _live, _accounting) if hasattr(module, name))
-    value: object = getattr(home, name)
+    value: object
+    if name == "OutOfDeviceMemory":
+        value = _out_of_memory.error_class()
+    else:
+        homes = (_tracking, _live, _accounting, _pool, _out_of_memory)
+        value = next(getattr(home, name) for home in homes if hasattr(home, name))
     globals()[name] = value
     return value
 

@@ -30,7 +30,7 @@ belongs_to_run = False
 _no_stacks: str | None = None
 
 
-def begin(*, stack_depth: int) -> None:
+def begin(*, stack_depth: int, pool: bool = False, limit: str | None = None) -> None:
     """Record a run, from the program's first USM call on; brings nothing of SYCL up."""
     global belongs_to_run
     belongs_to_run = True
@@ -39,12 +39,17 @@ def begin(*, stack_depth: int) -> None:
         _native.reference_mark()
     if os.environ.get("DPMEM_TEST_REFERENCE") == "1":
         _native.reference_start()
+    if os.environ.get("DPMEM_TEST_POISON") == "1":
+        _native.pool_poison(True)
+    if pool or limit is not None:
+        _native.pool_configure(pool, limit)
     _native.hook_arm(False)
 
 
 def begin_late(*, stack_depth: int) -> None:
     """Record from now on, in a process that may have used USM already."""
     atexit.register(_native.frames_close)
+    atexit.register(_native.pool_on_shortage, None)
     _configure(stack_depth)
     _, queues = _runtime.inventory()
     if not queues:
@@ -94,6 +99,8 @@ def finish(
     drained = _runtime.drain(patience) if used else True
     if used:
         _runtime.name_devices()
+    if used and _native.pool_status()[2]:
+        notes = [*notes, "no pool: this runtime doesn't tell when freed memory may be reused"]
     if _runtime.frozen():
         notes = [*notes, "gc.freeze() hides objects: blocks that only such objects hold are shown as the runtime's own"]
     held = None
@@ -121,7 +128,8 @@ def finish(
         }
     )
     _native.frames_close()
-    _native.hook_stop()
+    _native.pool_on_shortage(None)
+    _native.hook_remove()
     return finished
 
 

@@ -155,6 +155,22 @@ impl<U: Upstream> Pool<U> {
         }
     }
 
+    /// Takes a block in that the program has from before. It goes upstream when it is freed.
+    pub fn adopt(&self, place: Place, address: usize, bytes: u64) {
+        self.both(self.account(&place), |a| {
+            a.reserve_regardless(bytes);
+            a.used(bytes);
+        });
+        self.enter(Held { place, address, bytes, shelf: None, asked: AtomicU64::new(bytes) });
+    }
+
+    /// Ends [`Pool::adopt`] of a block that turned out to be freed already.
+    pub fn disown(&self, address: usize) {
+        if let Some(held) = self.held.remove(address) {
+            self.forget(&held);
+        }
+    }
+
     /// Takes a block back from the program.
     pub fn free(&self, upstream: &U, address: usize) -> Freed<U::Refusal> {
         let Some(held) = self.held.get(address) else { return Freed::Unknown };
@@ -166,6 +182,9 @@ impl<U: Upstream> Pool<U> {
         self.both(account, |a| a.unused(asked));
         if self.is_caching() && !account.is_over() && held.shelf.is_some() {
             let fence = upstream.fence(&held.place);
+            if fence.is_none() {
+                upstream.rested(held.address, held.bytes);
+            }
             let since = self.frees.fetch_add(1, Ordering::Relaxed);
             let Some((space, shelf)) = held.shelf.clone() else { return Freed::Unknown };
             self.both(account, |a| a.cached(held.bytes));
@@ -212,14 +231,7 @@ impl<U: Upstream> Pool<U> {
             self.drain(upstream, &space);
             upstream.release(space.place.owner);
         }
-        for held in self.held.drain() {
-            let account = self.account(&held.place);
-            self.both(account, |a| a.give_up(held.bytes));
-            match held.asked.load(Ordering::Acquire) {
-                FREE => {}
-                asked => self.both(account, |a| a.unused(asked)),
-            }
-        }
+        self.held.drain().iter().for_each(|held| self.forget(held));
     }
 
     /// The program has let go of an owner: if nobody else keeps it, its blocks go back and so does the owner.
@@ -329,7 +341,9 @@ impl<U: Upstream> Pool<U> {
     /// A free block becomes the program's.
     fn hand_out(&self, upstream: &U, free: Free<U::Fence>, bytes: u64) -> usize {
         let held = free.held;
-        upstream.reuse(held.address, held.bytes);
+        if free.fence.is_some() {
+            upstream.rested(held.address, held.bytes);
+        }
         held.asked.store(bytes, Ordering::Release);
         self.both(self.account(&held.place), |a| {
             a.hit();
@@ -407,15 +421,31 @@ impl<U: Upstream> Pool<U> {
             a.miss();
             a.used(bytes);
         });
-        let asked = AtomicU64::new(bytes);
-        self.held.insert(Arc::new(Held { place, address, bytes: block, shelf, asked }));
+        self.enter(Held { place, address, bytes: block, shelf, asked: AtomicU64::new(bytes) });
         Ok(address)
+    }
+
+    fn enter(&self, held: Held<U::Fence>) {
+        if let Some(stale) = self.held.insert(Arc::new(held)) {
+            // Its free went past us.
+            self.forget(&stale);
+        }
+    }
+
+    /// A block is upstream's business again.
+    fn forget(&self, held: &Held<U::Fence>) {
+        let account = self.account(&held.place);
+        self.both(account, |a| a.give_up(held.bytes));
+        match held.asked.load(Ordering::Acquire) {
+            FREE => {}
+            asked => self.both(account, |a| a.unused(asked)),
+        }
     }
 
     fn give(&self, upstream: &U, held: &Arc<Held<U::Fence>>) -> Result<(), U::Refusal> {
         // Out of the map first: upstream may hand the address out again before the call returns.
         self.held.remove(held.address);
-        upstream.give(&held.place, held.address).inspect_err(|_| self.held.insert(held.clone()))?;
+        upstream.give(&held.place, held.address).inspect_err(|_| drop(self.held.insert(held.clone())))?;
         self.both(self.account(&held.place), |a| a.give_up(held.bytes));
         Ok(())
     }

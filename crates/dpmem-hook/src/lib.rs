@@ -31,6 +31,7 @@ mod install;
 mod launches;
 mod locate;
 mod memory;
+mod pool;
 mod recorder;
 mod reference;
 mod shims;
@@ -42,7 +43,11 @@ pub use clock::{Clock, ticks};
 pub use devices::{DeviceTable, devices, observe_device};
 pub use error::Error;
 pub use fault::{Fault, inject};
-pub use install::{Phase, Status, arm, prove, runtime_is_up, start_now, status, stop, when_in};
+pub use install::{Phase, Status, arm, prove, remove, runtime_is_up, start_now, status, stop, when_in};
+pub use pool::{
+    PoolStatus, Shortage, Stage, device_room, on_shortage, poison, pool_adopt, pool_configure, pool_empty,
+    pool_limit, pool_limit_of, pool_reading, pool_reset_peak, pool_status,
+};
 pub use recorder::{Recording, adopt, recording, set_libraries, set_stack_depth};
 pub use reference::{ReferenceEvent, mark_begin, reference_events, reference_start, write_mark};
 pub use witness::watch_operations;

@@ -7,6 +7,7 @@ mod findings;
 mod frames;
 mod holders;
 mod live;
+mod pool;
 mod process;
 mod report;
 mod tracking;
@@ -21,6 +22,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cli::register(module)?;
     frames::register(module)?;
     holders::register(module)?;
+    pool::register(module)?;
     process::register(module)?;
     report::register(module)?;
     tracking::register(module)?;

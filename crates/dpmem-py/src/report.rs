@@ -152,7 +152,7 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
             interval_s: snapshot.history_interval_ticks as f64 * seconds,
             current_bytes: snapshot.history.iter().map(|sample| sample.largest_bytes).collect(),
         },
-        pool: None,
+        pool: pool(),
         findings: crate::findings::found(
             recording,
             snapshot,
@@ -161,6 +161,22 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
             &facts.operations,
         ),
     }
+}
+
+fn pool() -> Option<report::Pool> {
+    let reading = dpmem_hook::pool_status().on.then(|| dpmem_hook::pool_reading(None))?;
+    let [trim, wait, collect, callback] = reading.rescues;
+    Some(report::Pool {
+        limit_bytes: reading.limit_bytes,
+        reserved_bytes: reading.reserved_bytes,
+        cached_bytes: reading.cached_bytes,
+        peak_reserved_bytes: reading.peak_reserved_bytes,
+        hits: reading.hits,
+        misses: reading.misses,
+        trims: reading.trims,
+        rescues: reading.rescues.iter().sum(),
+        rescued_by: report::RescuedBy { trim, wait, collect, callback },
+    })
 }
 
 fn completeness(

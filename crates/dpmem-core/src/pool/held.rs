@@ -21,8 +21,9 @@ impl<F> HeldMap<F> {
         HeldMap { shards: std::array::from_fn(|_| Mutex::default()) }
     }
 
-    pub(super) fn insert(&self, held: Arc<Held<F>>) {
-        lock(self.shard(held.address)).insert(held.address, held);
+    /// The block that was there before, if there was one.
+    pub(super) fn insert(&self, held: Arc<Held<F>>) -> Option<Arc<Held<F>>> {
+        lock(self.shard(held.address)).insert(held.address, held)
     }
 
     pub(super) fn get(&self, address: usize) -> Option<Arc<Held<F>>> {

@@ -27,7 +27,7 @@ struct State {
     refuse_gives: bool,
     retained: HashMap<usize, i64>,
     abandoned: Vec<usize>,
-    reused: Vec<usize>,
+    rested: Vec<usize>,
 }
 
 impl Fake {
@@ -91,8 +91,8 @@ impl Upstream for Fake {
         true
     }
 
-    fn reuse(&self, address: usize, _: u64) {
-        lock(&self.state).reused.push(address);
+    fn rested(&self, address: usize, _: u64) {
+        lock(&self.state).rested.push(address);
     }
 
     fn retain(&self, owner: usize) {
@@ -194,6 +194,28 @@ fn a_refused_free_changes_nothing() {
 }
 
 #[test]
+fn blocks_from_before_count_and_go_back() {
+    every_policy(|upstream, pool| {
+        let address = upstream.take(&place(1), MIB).expect("room");
+        pool.adopt(place(1), address, MIB);
+        pool.set_limit(upstream, DeviceId::new(1), Some(MIB));
+        assert_eq!(pool.allocate(upstream, place(1), 10), Err(Refused::Limit));
+        assert_eq!(pool.free(upstream, address), Freed::Done);
+        assert_eq!((pool.total().reserved_bytes, upstream.count()), (0, 0));
+    });
+}
+
+#[test]
+fn an_address_whose_free_went_past_is_counted_once() {
+    every_policy(|upstream, pool| {
+        let address = pool.allocate(upstream, place(1), MIB).expect("room");
+        pool.adopt(place(1), address, 5);
+        assert_eq!((pool.total().reserved_bytes, pool.total().in_use_bytes), (5, 5));
+        assert_eq!(pool.free(upstream, address), Freed::Done);
+    });
+}
+
+#[test]
 fn host_memory_is_on_no_devices_account() {
     every_policy(|upstream, pool| {
         let host = Place { kind: Kind::Host, ..place(1) };
@@ -232,17 +254,17 @@ fn threads_share_a_limit_and_leave_nothing() {
 }
 
 #[test]
-fn a_block_in_flight_is_not_reused_before_its_work_is_done() {
+fn a_block_in_flight_is_not_rested_before_its_work_is_done() {
     let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
     let first = pool.allocate(&upstream, place(1), 1000).expect("room");
     upstream.queue_work();
     pool.free(&upstream, first);
     let second = pool.allocate(&upstream, place(1), 1000).expect("room");
     assert_ne!(first, second);
-    assert!(lock(&upstream.state).reused.is_empty());
+    assert!(lock(&upstream.state).rested.is_empty());
     upstream.finish_work();
     assert_eq!(pool.allocate(&upstream, place(1), 999), Ok(first), "done, so it is");
-    assert_eq!(lock(&upstream.state).reused, [first]);
+    assert_eq!(lock(&upstream.state).rested, [first]);
     assert_eq!((pool.total().hits, pool.total().misses), (1, 2));
 }
 

@@ -21,7 +21,8 @@ pub struct Place {
 ///
 /// # Contract
 /// The pool hands a freed block out again only if [`Upstream::fence`] answered `None` when it was freed, or
-/// [`Upstream::passed`] has answered true for the fence since. It calls [`Upstream::reuse`] once in between.
+/// [`Upstream::passed`] or [`Upstream::wait`] has answered true for the fence since. It calls [`Upstream::rested`] once
+/// in between.
 pub trait Upstream {
     /// A moment in each queue that may still use a block.
     type Fence: Send + Sync;
@@ -45,7 +46,7 @@ pub trait Upstream {
     /// Waits for a fence, for a bounded time; whether it has passed.
     fn wait(&self, fence: &Self::Fence) -> bool;
     /// A block has come to rest and may be handed out again.
-    fn reuse(&self, address: usize, bytes: u64) {
+    fn rested(&self, address: usize, bytes: u64) {
         let _ = (address, bytes);
     }
     /// Keeps an owner alive while blocks of it may be cached.

@@ -94,6 +94,8 @@ def finish(
     notes: list[str],
 ) -> Finished:
     """Take the report: wait for queued work, find out what Python still holds, read the ledger, stop recording."""
+    from dpmem import _out_of_memory
+
     used = _native.hook_status()["phase"] == "installed"
     patience = DRAIN_TERMINATED_S if _native.process_terminated_by() else DRAIN_S
     drained = _runtime.drain(patience) if used else True
@@ -122,6 +124,7 @@ def finish(
             "drained": drained,
             "promotions": _operands.promotions(),
             "operations": _operands.operations(),
+            "failures": list(_out_of_memory.failures.values()),
             "no_stacks": _no_stacks,
             "mark": os.environ.get("DPMEM_TEST_MARK") == "1",
             "reference": os.environ.get("DPMEM_TEST_REFERENCE") == "1",

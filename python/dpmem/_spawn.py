@@ -39,9 +39,7 @@ def main(code: str, *, stack_depth: int, json: str | None, pool: bool = False, l
 
     if json is not None:
         json = _native.cli_spawned_path(json, os.getpid())
-    options = _command.Options(
-        json=json, stack_depth=stack_depth, summary=False, fail_on=[], pool=pool, limit=limit
-    )
+    options = _command.Options(json=json, stack_depth=stack_depth, summary=False, fail_on=[], pool=pool, limit=limit)
     options.target, options.arguments = code, sys.argv[1:]
     watch(stack_depth=stack_depth, json=json, pool=pool, limit=limit)
     run = _command.Run(options, _program.prepare_spawned(code))

@@ -40,6 +40,7 @@ def start(stack_depth: int = 16) -> None:
     with _lock:
         if not _recording.belongs_to_run and not is_tracking():
             _recording.begin_late(stack_depth=stack_depth)
+            _out_of_memory.failures.clear()
             _out_of_memory.install()
 
 

@@ -98,6 +98,8 @@ pub(crate) struct RunFacts {
     promotions: Vec<PromotionFacts>,
     /// Names of functions that were looked at, with file and line.
     operations: Vec<(String, u32, String)>,
+    /// Allocations that failed.
+    failures: Vec<crate::findings::FailureFacts>,
     /// Why stacks could not be read, if so.
     no_stacks: Option<String>,
     /// For tests: write the line that marks this moment in the runtime's trace, and list all events.
@@ -159,6 +161,7 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
             &live.records(),
             &facts.promotions,
             &facts.operations,
+            &facts.failures,
         ),
     }
 }

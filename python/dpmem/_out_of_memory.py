@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: How long queued work is waited for, in all and without anything getting free, in seconds.
-_WAIT_S, _PATIENCE_S = 120.0, 10.0
+_WAIT_S, _PATIENCE_S = 120.0, 20.0
 #: Different failures that are kept for the report.
 _FAILURES_MAX = 256
 _HOLDERS_MAX = 5

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dpmem import _accounting, _native, _out_of_memory, _recording, _runtime, _tracking
+from dpmem import _accounting, _native, _out_of_memory, _runtime, _tracking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +133,7 @@ def _begin() -> None:
     _tracking.start()
     _out_of_memory.install()
     _runtime.name_devices()
-    if not _recording.belongs_to_run and not _native.pool_status()[0]:
+    if not _native.pool_status()[0]:
         _native.pool_adopt()
 
 

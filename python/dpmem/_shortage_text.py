@@ -105,7 +105,7 @@ def _text(failure: Failure) -> str:
         held = f", held by {', '.join(place['holders'][:3])}" if place["holders"] else ""
         count = "1 block" if place["count"] == 1 else f"{_native.human_count(place['count'])} blocks"
         lines.append(f"    {size(place['bytes'])} in {count} from {at}{held}")
-    lines.extend(f"  what helps: {remedy}" for remedy in _remedies(failure))
+    lines.append(f"  what helps: {'; or '.join(_remedies(failure))}")
     return "\n".join(lines)
 
 
@@ -129,7 +129,7 @@ def _remedies(failure: Failure) -> list[str]:
         first = failure.holders[0]
         remedies.append(f"let go of what is not needed any more: most is from {first['file']}:{first['line']}")
     if failure.by_limit and failure.limit_bytes is not None:
-        remedies.append(f"or raise the limit ({size(failure.limit_bytes)}), if the device has room")
+        remedies.append(f"raise the limit ({size(failure.limit_bytes)}), if the device has room")
     elif not remedies:
         remedies.append("work in smaller pieces: other processes may use the device, too")
     return remedies[:2]

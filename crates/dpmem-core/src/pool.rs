@@ -276,6 +276,11 @@ impl<U: Upstream> Pool<U> {
         PoolReading { limit_bytes, ..self.total.reading() }
     }
 
+    /// The places that blocks may be cached of.
+    pub fn places(&self) -> Vec<Place> {
+        self.spaces().iter().map(|space| space.place).collect()
+    }
+
     /// Starts the peak of what is reserved on a device anew.
     pub fn reset_peak(&self, device: DeviceId) {
         self.accounts[device.index()].start_peak_anew();

@@ -182,7 +182,12 @@ impl Function {
 
     /// Whether the runtime's own function has been found.
     pub(crate) fn is_known(self) -> bool {
-        ORIGINALS[self as usize].load(Ordering::Acquire) != 0
+        self.original_address() != 0
+    }
+
+    /// Where the runtime's own function is; 0 if it has not been found.
+    pub(crate) fn original_address(self) -> usize {
+        ORIGINALS[self as usize].load(Ordering::Acquire)
     }
 
     /// Remembers the runtime's own function. Must happen before its shim can be reached.

@@ -24,7 +24,7 @@ use crate::abi::{
     self, Handle, INVALID_VALUE, OUT_OF_DEVICE_MEMORY, Pointer, SUCCESS, USM_DEVICE_DESCRIPTOR,
     USM_HOST_DESCRIPTOR, UrResult, UsmDescriptor,
 };
-use crate::functions::original;
+use crate::functions::{Function, original};
 use crate::recorder::Out;
 use crate::{devices, fault, fork};
 
@@ -379,6 +379,19 @@ fn base_of(context: Handle, pointer: Pointer) -> Option<usize> {
         info(context, pointer, abi::USM_ALLOC_INFO_BASE, size_of::<usize>(), into, std::ptr::null_mut())
     };
     (result == SUCCESS && base != 0).then_some(base)
+}
+
+/// For tests and benchmarks: what a function of the runtime is called through, and the function itself.
+pub fn entry(name: &str) -> Option<(usize, usize)> {
+    let function = Function::ALL.iter().find(|function| function.name() == name)?;
+    Some((function.shim()?, function.original_address())).filter(|&(_, original)| original != 0)
+}
+
+/// For tests and benchmarks: context and device of each place that blocks have come from, as the runtime has them.
+pub fn places() -> Vec<(usize, usize, Kind)> {
+    POOL.get().map_or_else(Vec::new, |pool| {
+        pool.places().into_iter().map(|place| (place.owner, place.handle, place.kind)).collect()
+    })
 }
 
 /// What a device can hold, and the largest block it gives, as the runtime says.

@@ -25,6 +25,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pool_adopt, module)?)?;
     module.add_function(wrap_pyfunction!(pool_poison, module)?)?;
     module.add_function(wrap_pyfunction!(pool_on_shortage, module)?)?;
+    module.add_function(wrap_pyfunction!(hook_entry, module)?)?;
+    module.add_function(wrap_pyfunction!(pool_places, module)?)?;
     module.add_function(wrap_pyfunction!(device_room, module)?)?;
     module.add_function(wrap_pyfunction!(device_name_at, module)?)
 }
@@ -135,6 +137,18 @@ fn pool_adopt(py: Python<'_>) -> PyResult<()> {
 #[pyfunction]
 fn pool_poison(on: bool) {
     dpmem_hook::poison(on);
+}
+
+/// For tests and benchmarks: the shim and the original of a function of the runtime, as addresses.
+#[pyfunction]
+fn hook_entry(name: &str) -> Option<(usize, usize)> {
+    dpmem_hook::entry(name)
+}
+
+/// For tests and benchmarks: context, device and kind of each place that the pool has blocks of.
+#[pyfunction]
+fn pool_places() -> Vec<(usize, usize, &'static str)> {
+    dpmem_hook::places().into_iter().map(|(context, device, kind)| (context, device, kind.name())).collect()
 }
 
 /// What a device can hold, and its largest block.

@@ -15,7 +15,7 @@ import machine
 import table
 from rounds import Figure
 
-BENCHMARKS = ("realistic", "pairs", "startup", "holders", "events", "others")
+BENCHMARKS = ("realistic", "pool", "replay", "pairs", "startup", "events", "others", "holders")
 
 
 def main() -> int:

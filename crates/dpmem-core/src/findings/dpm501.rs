@@ -1,9 +1,9 @@
 //! DPM501: the peak came close to what the device allows.
 
 use super::facts::{Facts, Room};
-use super::held::size;
 use super::place::{Place, site};
 use super::{Finding, RuleDoc, Severity, Value};
+use crate::bytes::size;
 use crate::kind::Kind;
 
 pub(super) static DOC: RuleDoc = RuleDoc {

@@ -1,8 +1,8 @@
 //! DPM502: one request was larger than a single allocation may be.
 
 use super::facts::{Facts, FailedRequest};
-use super::held::size;
 use super::{Finding, RuleDoc, Severity, Value};
+use crate::bytes::size;
 
 pub(super) static DOC: RuleDoc = RuleDoc {
     code: "DPM502",

@@ -1,9 +1,9 @@
 //! DPM503: an allocation failed.
 
 use super::facts::{Facts, FailedRequest};
-use super::held::size;
 use super::place::{Place, sites_by_place};
 use super::{Finding, RuleDoc, Severity, Value};
+use crate::bytes::size;
 use crate::snapshot::SiteSnapshot;
 
 pub(super) static DOC: RuleDoc = RuleDoc {
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].place.as_ref().map(|place| place.line), Some(5));
         let message = &findings[0].message;
-        assert!(message.contains("2 allocations") && message.contains("limit of 1.0 KiB"), "{message}");
+        assert!(message.contains("2 allocations") && message.contains("limit of 1 KiB"), "{message}");
         let plain = check(&Facts::of(&snapshot));
         assert!(plain[0].message.contains("the runtime refused"), "{}", plain[0].message);
     }

@@ -10,9 +10,13 @@ from pathlib import Path
 import dpctl
 import dpctl.memory
 import dpnp
-import dpnp.tensor
 import numpy
 from dpnp.dpnp_array import dpnp_array
+
+try:
+    from dpnp import tensor
+except ImportError:
+    from dpctl import tensor  # before dpnp 0.20
 
 SIZE = 1_000_000
 interface = ctypes.CDLL(str(Path(dpctl.__file__).with_name("libDPCTLSyclInterface.so")))
@@ -46,7 +50,7 @@ def main(rounds, in_order):
     for _ in range(rounds):
         address = interface.DPCTLmalloc_device(SIZE * 8, queue.addressof_ref())
         memory = dpctl.memory.MemoryUSMDevice(Borrowed(address, queue))
-        array = dpnp_array._create_from_usm_ndarray(dpnp.tensor.usm_ndarray((SIZE,), dtype="f8", buffer=memory))
+        array = dpnp_array._create_from_usm_ndarray(tensor.usm_ndarray((SIZE,), dtype="f8", buffer=memory))
         array[...] = x
         queue.wait()
         if in_order:

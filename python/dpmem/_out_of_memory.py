@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _WAIT_S, _PATIENCE_S = 120.0, 20.0
 #: Different failures that are kept for the report.
 _FAILURES_MAX = 256
-_HOLDERS_MAX = 5
 
 _callbacks: list[Callable[[Any], object]] = []
 _error: type | None = None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from dpmem import _native, _runtime
+from dpmem import _holders, _native, _runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,19 +10,20 @@ if TYPE_CHECKING:
 
     from dpmem._out_of_memory import Failure
 
-_HOLDERS_MAX = 5
+#: Places and paths that are told, and how long holders are searched for, in seconds.
+_HOLDERS_MAX, _PATHS_MAX, _SEARCH_S = 5, 4, 1.0
 
 
 def complete(failure: Failure) -> None:
     """Find out how things stand, and write it down."""
     blocks = _blocks(failure)
-    referenced = set(_runtime.referenced_addresses())
-    in_use = [block for block in blocks if block[0] in referenced]
-    failure.referenced_bytes = sum(block[1] for block in in_use)
-    failure.in_flight_bytes = sum(block[1] for block in blocks) - failure.referenced_bytes
+    held = _holders.find([(block[0], block[1]) for block in blocks], pending=_pending(blocks), seconds=_SEARCH_S)
+    found = {address: (state, rows) for address, state, _covered, rows, _more in held.rows()}
+    failure.referenced_bytes = sum(b[1] for b in blocks if found.get(b[0], ("", ()))[0] == "referenced")
+    failure.in_flight_bytes = sum(b[1] for b in blocks) - failure.referenced_bytes
     if failure.device:
         failure.cached_bytes = _native.pool_reading(failure.device)["cached_bytes"]
-    failure.holders = _largest(blocks)
+    failure.holders = _largest(blocks, {address: [row[1] for row in rows] for address, (_, rows) in found.items()})
     failure.text = _text(failure)
 
 
@@ -38,45 +37,38 @@ def _blocks(failure: Failure) -> list[Any]:
     return [block for block in blocks if block[2] in wanted and (failure.kind == "host" or block[3] == failure.device)]
 
 
-def _largest(blocks: list[Any]) -> list[dict[str, Any]]:
-    """The places whose blocks take most: bytes, count, file, line, function, and the names that hold them."""
+def _pending(blocks: list[Any]) -> set[int]:
+    """Addresses of the blocks whose device has work queued."""
+    busy = _runtime.busy_devices()
+    return {block[0] for block in blocks if busy and (block[3] is None or block[3] in busy)}
+
+
+def _largest(blocks: list[Any], paths: dict[int, list[str]]) -> list[dict[str, Any]]:
+    """The places whose blocks take most: bytes, count, file, line, function, and the paths that hold them."""
     places: dict[tuple[object, ...], dict[str, Any]] = {}
     for address, size, _kind, _device, _site, stack, origin in blocks:
         frame = next((frame for frame in stack if not frame[3]), stack[0] if stack else None)
         file, line, function = frame[:3] if frame else (None, None, None)
         place = places.setdefault(
             (file, line, origin),
-            {"bytes": 0, "count": 0, "file": file, "line": line, "function": function, "origin": origin, "at": []},
+            {"bytes": 0, "count": 0, "file": file, "line": line, "function": function, "origin": origin, "holders": []},
         )
         place["bytes"] += size
         place["count"] += 1
-        place["at"].append((size, address))
-    largest = sorted(places.values(), key=lambda place: -place["bytes"])[:_HOLDERS_MAX]
-    # A handful of each place's largest blocks is enough to know who holds it.
-    wanted = [address for place in largest for _, address in sorted(place["at"], reverse=True)[:8]]
-    names = holders_of_addresses(wanted)
-    for place in largest:
-        found = [names[address] for _, address in sorted(place.pop("at"), reverse=True)[:8] if address in names]
-        place["holders"] = list(dict.fromkeys(found))
-    return largest
+        if len(place["holders"]) < _PATHS_MAX:
+            place["holders"].extend(path for path in paths.get(address, ())[:1] if path not in place["holders"])
+    for place in places.values():
+        place["holders"] = _merged(place["holders"])
+    return sorted(places.values(), key=lambda place: -place["bytes"])[:_HOLDERS_MAX]
 
 
-def holders_of_addresses(addresses: list[int]) -> dict[int, str]:
-    """The name of a variable of the main module that holds each block, or a container in it."""
-    wanted, found = set(addresses), dict[int, str]()
-    variables = vars(sys.modules["__main__"]) if "__main__" in sys.modules else {}
-    for name, value in list(variables.items()):
-        if type(value) in (list, tuple, set):
-            inner = list(value)
-        elif type(value) is dict:
-            inner = list(value.values())
-        else:
-            inner = [value]
-        for each in inner:
-            address = _runtime.address_of(each)
-            if address in wanted:
-                found.setdefault(address, f"__main__.{name}")
-    return found
+def _merged(paths: list[str]) -> list[str]:
+    """Paths without their last index where several differ in nothing else: `__main__.kept[…]`."""
+    owners = [path.rpartition("[")[0] if path.endswith("]") else path for path in paths]
+    merged = [
+        f"{owner}[…]" if owner and owners.count(owner) > 1 else path for owner, path in zip(owners, paths, strict=True)
+    ]
+    return list(dict.fromkeys(merged))
 
 
 def _text(failure: Failure) -> str:
@@ -102,11 +94,17 @@ def _text(failure: Failure) -> str:
         lines.append("  biggest holders:")
     for place in failure.holders:
         at = f"{place['file']}:{place['line']} in {place['function']}" if place["file"] else place["origin"] or unknown
-        held = f", held by {', '.join(place['holders'][:3])}" if place["holders"] else ""
+        held = _held_by(place)
         count = "1 block" if place["count"] == 1 else f"{_native.human_count(place['count'])} blocks"
         lines.append(f"    {size(place['bytes'])} in {count} from {at}{held}")
     lines.append(f"  what helps: {'; or '.join(_remedies(failure))}")
     return "\n".join(lines)
+
+
+def _held_by(place: dict[str, Any]) -> str:
+    shown = place["holders"][: _PATHS_MAX - 1]
+    more = ", …" if len(place["holders"]) > len(shown) else ""
+    return f", held by {', '.join(shown)}{more}" if shown else ""
 
 
 def _remedies(failure: Failure) -> list[str]:

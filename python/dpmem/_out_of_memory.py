@@ -269,11 +269,9 @@ def _ident() -> int:
 
 def _user_line() -> tuple[str | None, int | None, str | None]:
     """The program's own line that is being executed: the first frame that is no library's."""
-    folders = tuple(folder.rstrip("/") for folder in _recording.library_folders())
     frame = sys._getframe()
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(tuple(f"{folder}/" for folder in folders)) and file not in folders:
-            return file, frame.f_lineno, frame.f_code.co_name
+        if _recording.is_own(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
         frame = frame.f_back  # type: ignore[assignment]
     return None, None, None

@@ -188,3 +188,8 @@ def library_folders() -> list[str]:
     folders.update(word for word in sys.orig_argv[1:2] if os.path.basename(word) == "dpmem")
     folders.update(path for path in sys.path if path.endswith(("lib-dynload", "site-packages", "dist-packages")))
     return sorted(folders | {os.path.realpath(folder) for folder in folders})
+
+
+def is_own(file: str) -> bool:
+    """Whether a file is the program's own and no library's."""
+    return not any(file == folder or file.startswith(f"{folder}/") for folder in library_folders())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dpmem import _holders, _native, _runtime
+import sys
+
+from dpmem import _holders, _native, _recording, _runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +25,9 @@ def complete(failure: Failure) -> None:
     failure.in_flight_bytes = sum(b[1] for b in blocks) - failure.referenced_bytes
     if failure.device:
         failure.cached_bytes = _native.pool_reading(failure.device)["cached_bytes"]
-    failure.holders = _largest(blocks, {address: [row[1] for row in rows] for address, (_, rows) in found.items()})
+    own = _own_files()
+    paths = {at: sorted((row[1] for row in rows), key=lambda p: _distance(p, own)) for at, (_, rows) in found.items()}
+    failure.holders = _largest(blocks, paths)
     failure.text = _text(failure)
 
 
@@ -35,6 +39,25 @@ def _blocks(failure: Failure) -> list[Any]:
         return []
     wanted = {"host"} if failure.kind == "host" else {"device", "shared"}
     return [block for block in blocks if block[2] in wanted and (failure.kind == "host" or block[3] == failure.device)]
+
+
+def _own_files() -> set[str]:
+    """Names of the files whose functions are under way on this thread and that are no library's."""
+    names = set()
+    frame = sys._getframe()
+    while frame is not None:
+        if _recording.is_own(frame.f_code.co_filename):
+            names.add(frame.f_code.co_filename.rpartition("/")[2])
+        frame = frame.f_back  # type: ignore[assignment]
+    return names
+
+
+def _distance(path: str, own: set[str]) -> int:
+    """How far a path is from what the program's author knows: a name, a local of theirs, one of a library's."""
+    place, local, _ = path.partition("(): ")
+    if not local:
+        return 0
+    return 1 if any(place.startswith(f"{name} ") or f": {name} " in place for name in own) else 2
 
 
 def _pending(blocks: list[Any]) -> set[int]:

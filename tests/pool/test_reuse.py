@@ -52,7 +52,7 @@ def test_the_api_switches_it_on_and_off(tmp_path):
         assert reserved == dpmem.memory_allocated() >= 8_000_000, reserved
         for _ in range(10):
             c = before + before
-        before.sycl_queue.wait()
+        dpmem.synchronize()
         stats = dpmem.memory_stats()
         assert stats["pool.hits"] > 5, stats
         assert dpmem.memory_reserved() == dpmem.memory_allocated() + stats["pool.cached_bytes"] + 388_608
@@ -66,8 +66,10 @@ def test_the_api_switches_it_on_and_off(tmp_path):
         d = c + c
         del d
         dpmem.disable_pool()
+        dpmem.synchronize()
         assert dpmem.memory_reserved() == dpmem.memory_allocated() + 388_608
         del c
+        dpmem.synchronize()
         assert dpmem.memory_reserved() == dpmem.memory_allocated() == 8_000_000
         assert dpmem.set_memory_limit(None) is None
         dpmem.enable_pool()

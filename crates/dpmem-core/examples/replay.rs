@@ -32,7 +32,7 @@ impl Upstream for Counter {
         Ok(())
     }
 
-    fn fence(&self, _: &Place) -> Option<()> {
+    fn fence(&self, _: &Place, _: u64) -> Option<()> {
         None
     }
 

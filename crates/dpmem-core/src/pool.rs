@@ -181,7 +181,7 @@ impl<U: Upstream> Pool<U> {
         let account = self.account(&held.place);
         self.both(account, |a| a.unused(asked));
         if self.is_caching() && !account.is_over() && held.shelf.is_some() {
-            let fence = upstream.fence(&held.place);
+            let fence = upstream.fence(&held.place, held.bytes);
             if fence.is_none() {
                 upstream.rested(held.address, held.bytes);
             }

@@ -76,7 +76,7 @@ impl Upstream for Fake {
         state.blocks.remove(&address).map(drop).ok_or("not mine")
     }
 
-    fn fence(&self, _: &Place) -> Option<usize> {
+    fn fence(&self, _: &Place, _: u64) -> Option<usize> {
         let queued = self.queued.load(SeqCst);
         (queued > self.done.load(SeqCst)).then_some(queued)
     }

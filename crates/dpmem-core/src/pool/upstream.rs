@@ -39,8 +39,8 @@ pub trait Upstream {
     /// # Errors
     /// Upstream's own reason; the block is then still there.
     fn give(&self, place: &Place, address: usize) -> Result<(), Self::Refusal>;
-    /// What has to pass before a block that is freed now is at rest; `None` if it is at rest.
-    fn fence(&self, place: &Place) -> Option<Self::Fence>;
+    /// What has to pass before a block of that size that is freed now is at rest; `None` if it is at rest.
+    fn fence(&self, place: &Place, bytes: u64) -> Option<Self::Fence>;
     /// Whether a fence has passed; never waits.
     fn passed(&self, fence: &Self::Fence) -> bool;
     /// Waits for a fence, for a bounded time; whether it has passed.

@@ -26,6 +26,10 @@ use crate::functions::original;
 /// Markers of one queue that nobody has asked about; a queue with more gets new ones only when somebody does.
 const MARKERS_MAX: usize = 64;
 
+/// A small block costs the runtime less than a marker does; so for such blocks there is one marker for so many commands.
+const SMALL_BYTES: u64 = 32 << 10;
+const BATCH: u64 = 16;
+
 /// Whether commands are counted.
 static ON: AtomicBool = AtomicBool::new(false);
 static QUEUES: RwLock<Vec<Arc<Queue>>> = RwLock::new(Vec::new());
@@ -146,7 +150,8 @@ pub(crate) fn forget(handle: Handle) {
 }
 
 /// What has to be done before memory of `context` that is freed now is at rest; `None` if it is.
-pub(crate) fn fence(context: usize) -> Option<Fence> {
+pub(crate) fn fence(context: usize, bytes: u64) -> Option<Fence> {
+    let least = if bytes <= SMALL_BYTES { BATCH } else { 1 };
     let queues = QUEUES.read().unwrap_or_else(PoisonError::into_inner);
     let mut behind = Vec::new();
     for queue in queues.iter().filter(|queue| queue.context == context) {
@@ -155,7 +160,7 @@ pub(crate) fn fence(context: usize) -> Option<Fence> {
         if markers.done >= submitted {
             continue;
         }
-        if markers.newest() < submitted && markers.placed.len() < MARKERS_MAX {
+        if submitted - markers.newest().min(submitted) >= least && markers.placed.len() < MARKERS_MAX {
             queue.place(&mut markers, submitted);
         }
         behind.push((queue.clone(), submitted));
@@ -165,13 +170,17 @@ pub(crate) fn fence(context: usize) -> Option<Fence> {
 
 /// Whether a fence has passed.
 pub(crate) fn passed(fence: &Fence) -> bool {
-    fence.0.iter().all(|(queue, submitted)| queue.is_done(*submitted))
+    fence.0.iter().all(|(queue, submitted)| queue.is_done(*submitted, BATCH))
 }
 
 /// Waits for a fence until `patience` is over; whether it has passed.
 pub(crate) fn wait(fence: &Fence, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     let mut pause = Duration::from_micros(5);
+    if fence.0.iter().all(|(queue, submitted)| queue.is_done(*submitted, 1)) {
+        return true;
+    }
+    fence.0.iter().for_each(|(queue, _)| queue.flush());
     while !passed(fence) {
         if Instant::now() >= deadline {
             return false;
@@ -200,20 +209,29 @@ impl Queue {
         if result != SUCCESS || event.is_null() {
             return;
         }
-        if let Some(flush) = original::queue_flush() {
-            // SAFETY: as above. A marker that waits in a batch would never be done.
-            unsafe { flush(self.handle as Handle) };
-        }
         markers.placed.push_back((submitted, event as usize));
     }
 
-    fn is_done(&self, submitted: u64) -> bool {
+    /// What waits in a batch of the adapter's would never be done.
+    fn flush(&self) {
+        let _alive = self.lock();
+        if let Some(flush) = original::queue_flush().filter(|_| !self.gone.load(Ordering::Acquire)) {
+            // SAFETY: the handle has not been released, as in `place`.
+            unsafe { flush(self.handle as Handle) };
+        }
+    }
+
+    /// Whether so many commands are done. A marker that is lacking is put in if it stands for `least` commands.
+    fn is_done(&self, submitted: u64, least: u64) -> bool {
         let mut markers = self.lock();
         if markers.done >= submitted {
             return true;
         }
         if markers.newest() < submitted {
             let now = self.submitted.load(Ordering::Acquire);
+            if now - markers.newest() < least {
+                return false;
+            }
             self.place(&mut markers, now);
         }
         let Some(&(upto, event)) = markers.placed.iter().find(|&&(upto, _)| upto >= submitted) else {

@@ -76,8 +76,8 @@ impl Upstream for Runtime {
         }
     }
 
-    fn fence(&self, place: &Place) -> Option<Fence> {
-        guard::fence(place.owner)
+    fn fence(&self, place: &Place, bytes: u64) -> Option<Fence> {
+        guard::fence(place.owner, bytes)
     }
 
     fn passed(&self, fence: &Fence) -> bool {

@@ -164,7 +164,7 @@ fn wait_natively(place: &Place) -> bool {
     if frames::thread_has_gil() {
         return false;
     }
-    guard::fence(place.owner).is_some_and(|fence| guard::wait(&fence, PATIENCE))
+    guard::fence(place.owner, u64::MAX).is_some_and(|fence| guard::wait(&fence, PATIENCE))
 }
 
 fn is_hopeless(pool: &Pool<Runtime>, place: &Place, bytes: u64) -> bool {

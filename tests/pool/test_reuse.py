@@ -103,12 +103,12 @@ def test_memory_in_flight_stays_what_it_is(tmp_path, order):
 
 
 def test_random_programs_compute_the_same(tmp_path):
-    source = program("random_operations.py", 8, 4, 60)
+    source = program("random_operations.py", 4, 4, 30)
     plain = run_plainly(tmp_path, source)
     pooled = run(tmp_path, source, "--pool", DPMEM_TEST_POISON="1")
     assert plain.exit_code == pooled.exit_code == 0, plain.stderr + pooled.stderr
     assert pooled.stdout == plain.stdout
-    assert pooled.report["pool"]["hits"] > 1000
+    assert pooled.report["pool"]["hits"] > 200
     assert pooled.report["recording"]["complete"]
 
 

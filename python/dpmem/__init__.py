@@ -24,10 +24,21 @@ if TYPE_CHECKING:
     from dpmem._devices import DefaultDevice, Device, MemoryInfo, default_device, devices, mem_get_info
     from dpmem._doctor import Check, doctor
     from dpmem._live import Holder, LiveBlock, Synchronized, holders, live, synchronize
+    from dpmem._out_of_memory import last_out_of_memory
     from dpmem._placement import Placement, where
+    from dpmem._pool import (
+        disable_pool,
+        empty_cache,
+        enable_pool,
+        on_out_of_memory,
+        set_memory_limit,
+        set_per_process_memory_fraction,
+    )
     from dpmem._tracking import is_tracking, start, stop, track
 
-#: The module of each name that is in none of the two that are looked through first.
+    OutOfDeviceMemory: type[MemoryError]
+
+#: The module of each name that is in none of those that are looked through.
 _ELSEWHERE = {
     "Check": "_doctor",
     "DefaultDevice": "_devices",
@@ -48,14 +59,19 @@ __all__ = [
     "Holder",
     "LiveBlock",
     "MemoryInfo",
+    "OutOfDeviceMemory",
     "Placement",
     "Synchronized",
     "__version__",
     "default_device",
     "devices",
+    "disable_pool",
     "doctor",
+    "empty_cache",
+    "enable_pool",
     "holders",
     "is_tracking",
+    "last_out_of_memory",
     "live",
     "max_memory_allocated",
     "max_memory_reserved",
@@ -65,9 +81,12 @@ __all__ = [
     "memory_snapshot",
     "memory_stats",
     "memory_summary",
+    "on_out_of_memory",
     "recording_gap",
     "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
+    "set_memory_limit",
+    "set_per_process_memory_fraction",
     "start",
     "stop",
     "synchronize",
@@ -85,10 +104,14 @@ def __getattr__(name: str) -> object:
         found: object = getattr(import_module(f"dpmem.{_ELSEWHERE[name]}"), name)
         globals()[name] = found
         return found
-    from dpmem import _accounting, _live, _tracking
+    from dpmem import _accounting, _live, _out_of_memory, _pool, _tracking
 
-    home = next(module for module in (_tracking, _live, _accounting) if hasattr(module, name))
-    value: object = getattr(home, name)
+    value: object
+    if name == "OutOfDeviceMemory":
+        value = _out_of_memory.error_class()
+    else:
+        homes = (_tracking, _live, _accounting, _pool, _out_of_memory)
+        value = next(getattr(home, name) for home in homes if hasattr(home, name))
     globals()[name] = value
     return value
 

@@ -42,16 +42,22 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes that the process has taken from the runtime: what is in use, as long as no pool keeps more.
+    """Bytes of device and shared USM that the process has taken from the runtime: what is in use, and what the pool
+    keeps beyond that.
 
     Raises as `memory_allocated` does.
     """
-    return memory_allocated(device)
+    name = _filter(device)
+    pool = _native.pool_reading(name)
+    beyond: int = max(pool["reserved_bytes"] - pool["in_use_bytes"], 0)
+    return _native.row_in_use(name, "total")[0] + beyond
 
 
 def max_memory_reserved(device: Any = None) -> int:
     """The most bytes reserved at a time. Raises as `memory_allocated` does."""
-    return max_memory_allocated(device)
+    name = _filter(device)
+    pooled: int = _native.pool_reading(name)["peak_reserved_bytes"]
+    return max(_native.row_in_use(name, "total")[2], pooled)
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
@@ -59,7 +65,9 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
     The peak in the report of a run stays that of the whole run. Raises as `memory_allocated` does.
     """
-    _native.row_reset_peak(_filter(device))
+    name = _filter(device)
+    _native.row_reset_peak(name)
+    _native.pool_reset_peak(name)
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
@@ -89,8 +97,15 @@ def memory_stats(device: Any = None) -> dict[str, int]:
         stats[f"allocated_bytes.{label}.freed"] = row["freed_bytes"]
         stats[f"allocation.{label}.allocated"] = row["alloc_count"]
         stats[f"allocation.{label}.freed"] = row["free_count"]
-    for what in ("current", "peak", "allocated", "freed"):
+    for what in ("allocated", "freed"):
         stats[f"reserved_bytes.all.{what}"] = stats[f"allocated_bytes.all.{what}"]
+    stats["reserved_bytes.all.current"] = memory_reserved(name)
+    stats["reserved_bytes.all.peak"] = max_memory_reserved(name)
+    pool = _native.pool_reading(name)
+    stats["pool.cached_bytes"] = pool["cached_bytes"]
+    for what in ("hits", "misses", "trims"):
+        stats[f"pool.{what}"] = pool[what]
+    stats["pool.rescues"] = sum(pool[key] for key in pool if key.startswith("rescues_by_"))
     stats["num_ooms"] = sum(_row(name, kind)["failed_count"] for kind in _KINDS)
     stats["fill.count"], stats["fill.bytes"] = _native.fills()
     return dict(sorted(stats.items()))
@@ -138,6 +153,20 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
             cells = (show(stats[f"{group}.{kind}.{what}"]) for what in ("current", "peak", "allocated", "freed"))
             lines.append(f"{label + ', ' + kind:<18}" + "".join(f"{cell:>12}" for cell in cells))
     lines.append(rule)
+    if _native.pool_status()[0]:
+        pool = _native.pool_reading(name)
+        limit = "none" if pool["limit_bytes"] is None else _native.human_size(pool["limit_bytes"])
+        lines.append(
+            f"pool: {_native.human_size(stats['reserved_bytes.all.current'])} reserved "
+            f"(at most {_native.human_size(stats['reserved_bytes.all.peak'])}), "
+            f"{_native.human_size(pool['cached_bytes'])} of it cached; limit {limit}"
+        )
+        lines.append(
+            f"pool: {_native.human_count(pool['hits'])} served from the cache, "
+            f"{_native.human_count(pool['misses'])} by the runtime, {_native.human_count(pool['trims'])} given back, "
+            f"{_native.human_count(stats['pool.rescues'])} rescued"
+        )
+        lines.append(rule)
     lines.append(f"allocations refused: {_native.human_count(stats['num_ooms'])}")
     gap = recording_gap()
     lines.append("recording: complete" if gap is None else f"recording: INCOMPLETE, {gap}")

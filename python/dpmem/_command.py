@@ -13,7 +13,7 @@ import os
 import sys
 import time
 
-from dpmem import _icd, _native, _program, _recording, _spawn, _surroundings
+from dpmem import _icd, _native, _out_of_memory, _program, _recording, _spawn, _surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +23,22 @@ if TYPE_CHECKING:
 class Options:
     """What was asked for, as far as a spawned child needs it too."""
 
-    def __init__(self, *, json: str | None, stack_depth: int, summary: bool, fail_on: list[str]) -> None:
+    def __init__(
+        self,
+        *,
+        json: str | None,
+        stack_depth: int,
+        summary: bool,
+        fail_on: list[str],
+        pool: bool = False,
+        limit: str | None = None,
+    ) -> None:
         self.json = json
         self.stack_depth = stack_depth
         self.summary = summary
         self.fail_on = fail_on
+        self.pool = pool
+        self.limit = limit
         self.kind = "code"
         self.target = ""
         self.arguments: list[str] = []
@@ -40,6 +51,8 @@ class Options:
             stack_depth=answer["stack_depth"],
             summary=answer["summary"],
             fail_on=answer["fail_on"],
+            pool=answer["pool"],
+            limit=answer["limit"],
         )
         options.kind, options.target, options.arguments = (
             answer["kind"],
@@ -61,6 +74,10 @@ class Options:
 def begin(answer: dict[str, Any]) -> Run | int:
     """Make everything ready and start recording: a run whose program is to be run, or an exit code."""
     options = Options.of(answer)
+    problem = _take_variables(options)
+    if problem is not None:
+        _say(problem)
+        return 2
     if options.json is not None and options.json != "-":
         options.json = os.path.abspath(options.json)
         problem = _native.cli_report_problem(options.json)
@@ -81,9 +98,30 @@ def begin(answer: dict[str, Any]) -> Run | int:
     if warning is not None:
         run.said.append(warning)
         _say(warning)
-    _spawn.watch(stack_depth=options.stack_depth, json=None if options.json == "-" else options.json)
+    _spawn.watch(
+        stack_depth=options.stack_depth,
+        json=None if options.json == "-" else options.json,
+        pool=options.pool,
+        limit=options.limit,
+    )
     run.arm()
     return run
+
+
+def _take_variables(options: Options) -> str | None:
+    """Read the variables that stand for options where these were not given; what is wrong with them, if anything is."""
+    word = os.environ.get("DPMEM_POOL", "")
+    if word not in ("", "0", "1"):
+        return f"expected DPMEM_POOL to be 1 or 0, got `{word}`"
+    options.pool = options.pool or word == "1"
+    limit = os.environ.get("DPMEM_LIMIT", "")
+    if options.limit is None and limit:
+        try:
+            _native.size_parse(limit)
+        except ValueError as error:
+            return f"cannot understand DPMEM_LIMIT: {error}"
+        options.limit = limit
+    return None
 
 
 class Run:
@@ -105,7 +143,8 @@ class Run:
         """Start recording, and see to it that every way out leads past the report."""
         _native.process_arm(self._terminated, self._exiting)
         try:
-            _recording.begin(stack_depth=self.options.stack_depth)
+            _recording.begin(stack_depth=self.options.stack_depth, pool=self.options.pool, limit=self.options.limit)
+            _out_of_memory.install()
         except Exception as error:
             _say(f"recording could not start, the program runs without: {_described(error)}")
 
@@ -117,6 +156,7 @@ class Run:
                 self._failure = _surroundings.failure()
             except Exception as error:
                 self.notes.append(f"why the program failed could not be looked into: {_described(error)}")
+        self._explain_shortage(end)
         self.program.tidy(end)
         del self.program  # it refers to the program's namespace, which must go when the interpreter goes
         if end.signal:
@@ -125,6 +165,14 @@ class Run:
             self._exit_code = end.exit_code
             atexit.register(self._report_at_exit)
         return end.status
+
+    def _explain_shortage(self, end: _native.ProgramEnd) -> None:
+        """Under the traceback of an exception that dpnp's C++ raised itself, say what the matter was."""
+        if end.exit_code == 0 or end.by_system_exit or os.getpid() != self._pid:
+            return
+        text = _out_of_memory.text_for(getattr(sys, "last_value", None))
+        if text is not None:
+            _native.process_write(2, f"\ndpmem: {text}\n")
 
     def _report_at_exit(self) -> None:
         if _native.process_claim():

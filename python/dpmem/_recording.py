@@ -30,7 +30,7 @@ belongs_to_run = False
 _no_stacks: str | None = None
 
 
-def begin(*, stack_depth: int) -> None:
+def begin(*, stack_depth: int, pool: bool = False, limit: str | None = None) -> None:
     """Record a run, from the program's first USM call on; brings nothing of SYCL up."""
     global belongs_to_run
     belongs_to_run = True
@@ -39,12 +39,17 @@ def begin(*, stack_depth: int) -> None:
         _native.reference_mark()
     if os.environ.get("DPMEM_TEST_REFERENCE") == "1":
         _native.reference_start()
+    if os.environ.get("DPMEM_TEST_POISON") == "1":
+        _native.pool_poison(True)
+    if pool or limit is not None:
+        _native.pool_configure(pool, limit)
     _native.hook_arm(False)
 
 
 def begin_late(*, stack_depth: int) -> None:
     """Record from now on, in a process that may have used USM already."""
     atexit.register(_native.frames_close)
+    atexit.register(_native.pool_on_shortage, None)
     _configure(stack_depth)
     _, queues = _runtime.inventory()
     if not queues:
@@ -90,11 +95,15 @@ def finish(
     failure: dict[str, Any] | None = None,
 ) -> Finished:
     """Take the report: wait for queued work, find out what Python still holds, read the ledger, stop recording."""
+    from dpmem import _out_of_memory
+
     used = _native.hook_status()["phase"] == "installed"
     patience = DRAIN_TERMINATED_S if _native.process_terminated_by() else DRAIN_S
     drained = _runtime.drain(patience) if used else True
     if used:
         _runtime.name_devices()
+    if used and _native.pool_status()[2]:
+        notes = [*notes, "no pool: this runtime doesn't tell when freed memory may be reused"]
     if _runtime.frozen():
         notes = [*notes, "gc.freeze() hides objects: blocks that only such objects hold are shown as the runtime's own"]
     held = None
@@ -118,13 +127,15 @@ def finish(
             "drained": drained,
             "promotions": _operands.promotions(),
             "operations": _operands.operations(),
+            "failures": list(_out_of_memory.failures.values()),
             "no_stacks": _no_stacks,
             "mark": os.environ.get("DPMEM_TEST_MARK") == "1",
             "reference": os.environ.get("DPMEM_TEST_REFERENCE") == "1",
         }
     )
     _native.frames_close()
-    _native.hook_stop()
+    _native.pool_on_shortage(None)
+    _native.hook_remove()
     _native.usage_unpublish()
     return finished
 
@@ -194,3 +205,8 @@ def library_folders() -> list[str]:
     folders.update(word for word in sys.orig_argv[1:2] if os.path.basename(word) == "dpmem")
     folders.update(path for path in sys.path if path.endswith(("lib-dynload", "site-packages", "dist-packages")))
     return sorted(folders | {os.path.realpath(folder) for folder in folders})
+
+
+def is_own(file: str) -> bool:
+    """Whether a file is the program's own and no library's."""
+    return not any(file == folder or file.startswith(f"{folder}/") for folder in library_folders())

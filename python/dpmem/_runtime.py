@@ -259,6 +259,32 @@ def _queued_events(device: str | None) -> list[Any]:
     return events
 
 
+class Waiting:
+    """Queued work that is being waited for."""
+
+    def __init__(self) -> None:
+        dpctl = dpctl_module()
+        self._complete = dpctl.event_status_type.complete if dpctl is not None else None
+        self._events = _queued_events(None) if dpctl is not None else []
+        self._events = [event for event in self._events if event.execution_status != self._complete]
+        #: Whether there was any.
+        self.begun = bool(self._events)
+
+    def is_over(self) -> bool:
+        """Whether all that was queued at the beginning has ended; never waits."""
+        self._events = [event for event in self._events if event.execution_status != self._complete]
+        return not self._events
+
+
+def introduce(name: str) -> None:
+    """Have the hook see a device before the program has used it."""
+    for device in devices():
+        if root_filter(device) == name:
+            handle = _handle(device)
+            if handle:
+                _native.device_name(handle, name)
+
+
 def drain(seconds: float, device: str | None = None) -> bool:
     """Wait for all queued work, or for that of one device, at most `seconds`; whether it ended.
 

@@ -27,21 +27,21 @@ main({code!r}, **{options!r})
 """
 
 
-def watch(*, stack_depth: int, json: str | None) -> None:
+def watch(*, stack_depth: int, json: str | None, pool: bool = False, limit: str | None = None) -> None:
     """Have children spawned from now on record themselves, with reports at ``json`` plus their process id."""
-    options: dict[str, object] = {"stack_depth": stack_depth, "json": json}
+    options: dict[str, object] = {"stack_depth": stack_depth, "json": json, "pool": pool, "limit": limit}
     sys.meta_path.insert(0, _Watcher(options))
 
 
-def main(code: str, *, stack_depth: int, json: str | None) -> None:
+def main(code: str, *, stack_depth: int, json: str | None, pool: bool = False, limit: str | None = None) -> None:
     """Run ``code`` in a spawned child and report; does not return."""
     from dpmem import _command, _native, _program
 
     if json is not None:
         json = _native.cli_spawned_path(json, os.getpid())
-    options = _command.Options(json=json, stack_depth=stack_depth, summary=False, fail_on=[])
+    options = _command.Options(json=json, stack_depth=stack_depth, summary=False, fail_on=[], pool=pool, limit=limit)
     options.target, options.arguments = code, sys.argv[1:]
-    watch(stack_depth=stack_depth, json=json)
+    watch(stack_depth=stack_depth, json=json, pool=pool, limit=limit)
     run = _command.Run(options, _program.prepare_spawned(code))
     run.arm()
     raise SystemExit(run.ended(run.program.function(*run.program.arguments)))

@@ -52,12 +52,13 @@ class Suite:
         assert recorded["tracking"], "recording ended before the tests did"
         return found | {"allocations": recorded["stats"]["allocation.all.allocated"]}
 
-    def under_run(self) -> dict:
+    def under_run(self, *options: str, **variables: str) -> dict:
         report = self._folder / "report.json"
-        found = self._run("run", self._environment.dpmem_run("--json", report, "--no-summary"), self._words)
+        command = self._environment.dpmem_run("--json", report, "--no-summary", *options)
+        found = self._run("run", command, self._words, **variables)
         return found | {"report": json.loads(report.read_text())}
 
-    def _run(self, name: str, command: list[str], words: list[str]) -> dict:
+    def _run(self, name: str, command: list[str], words: list[str], **variables: str) -> dict:
         folder = self._folder / name
         outcomes = folder / "outcomes.json"
         ended = self._environment.run(
@@ -67,6 +68,7 @@ class Suite:
             PYTHONPATH=str(HERE / "plugins"),
             SOAK_OUTCOMES=str(outcomes),
             SOAK_RECORDED=str(folder / "recorded.json"),
+            **variables,
         )
         assert outcomes.exists(), f"{name}: pytest did not end, exit code {ended.exit_code}:\n{ended.stderr[-2000:]}"
         found = json.loads(outcomes.read_text())

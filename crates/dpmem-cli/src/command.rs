@@ -52,6 +52,10 @@ pub struct Exit {
 pub struct RunOptions {
     /// Where the JSON report goes; `-` is standard output.
     pub json: Option<PathBuf>,
+    /// Whether device memory is served from the caching pool.
+    pub pool: bool,
+    /// The limit of each device, a size that [`dpmem_core::Size`] understands.
+    pub limit: Option<String>,
     /// Python frames kept per allocation; 0 keeps none.
     pub stack_depth: u32,
     /// Codes of findings that make the exit code 1.
@@ -122,6 +126,14 @@ struct RunArguments {
     /// Write the report as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Serve device memory from the caching pool; also DPMEM_POOL=1
+    #[arg(long)]
+    pool: bool,
+
+    /// Refuse allocations beyond SIZE per device: 4GB, 4GiB, 500_000, 50%; also DPMEM_LIMIT
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    limit: Option<String>,
 
     /// Python frames kept per allocation, 0 to 128; 0 keeps none
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = stack_depth)]
@@ -232,6 +244,8 @@ impl RunArguments {
         let target = kind(words.next()?);
         Some(RunOptions {
             json: self.json,
+            pool: self.pool,
+            limit: self.limit,
             stack_depth: self.stack_depth,
             fail_on: self.fail_on,
             summary: !self.no_summary,
@@ -258,6 +272,10 @@ fn answered(mut error: clap::Error) -> Outcome {
 
 fn usage(text: &str) -> Outcome {
     Outcome::Exit(Exit { code: 2, stdout: String::new(), stderr: text.to_owned() })
+}
+
+fn size(text: &str) -> Result<String, String> {
+    dpmem_core::Size::parse(text).map(|_| text.to_owned())
 }
 
 fn stack_depth(text: &str) -> Result<u32, String> {

@@ -95,7 +95,7 @@ fn words_need_not_be_unicode() {
 #[test]
 fn refusals_say_what_came_and_what_was_expected() {
     for (words, expected) in [
-        (vec!["run", "--pool", "x.py"], "unexpected argument '--pool'"),
+        (vec!["run", "--cache", "x.py"], "unexpected argument '--cache'"),
         (vec!["run", "--jsn", "r", "x.py"], "--json"),
         (vec!["run", "-u", "x.py"], "unexpected argument '-u'"),
         (vec!["run", "--stack-depth", "129", "x.py"], "from 0 to 128"),
@@ -205,4 +205,15 @@ fn help_is_as_recorded() {
             other => panic!("expected help, got {other:?}"),
         }
     }
+}
+
+#[test]
+fn pool_and_limit_are_read_and_a_bad_size_is_told() {
+    let options = run(&["--pool", "--limit", "4GiB", "x.py"]);
+    assert!(options.pool);
+    assert_eq!(options.limit.as_deref(), Some("4GiB"));
+    let options = run(&["x.py", "--pool"]);
+    assert!(!options.pool && options.limit.is_none(), "what follows the script is the program's");
+    let text = refused(&["run", "--limit", "much", "x.py"]);
+    assert!(text.contains("expected a size such as `4GB`") && text.contains("`much`"), "{text}");
 }

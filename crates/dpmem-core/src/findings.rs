@@ -27,6 +27,9 @@ mod dpm304;
 mod dpm306;
 mod dpm401;
 mod dpm403;
+mod dpm501;
+mod dpm502;
+mod dpm503;
 mod facts;
 mod held;
 mod operation;
@@ -35,7 +38,9 @@ mod surroundings;
 #[cfg(all(test, not(loom)))]
 mod testing;
 
-pub use facts::{BlockState, CacheUse, Facts, HeldBlock, HolderKind, HolderRecord, Operand, Promotion};
+pub use facts::{
+    BlockState, CacheUse, Facts, FailedRequest, HeldBlock, HolderKind, HolderRecord, Operand, Promotion, Room,
+};
 pub use place::Place;
 pub use surroundings::{Cause, Failure, QueuedArray, SeenDevice, Surroundings};
 
@@ -132,6 +137,9 @@ static RULES: &[Rule] = &[
     Rule { doc: &dpm306::DOC, check: dpm306::check },
     Rule { doc: &dpm401::DOC, check: dpm401::check },
     Rule { doc: &dpm403::DOC, check: dpm403::check },
+    Rule { doc: &dpm501::DOC, check: dpm501::check },
+    Rule { doc: &dpm502::DOC, check: dpm502::check },
+    Rule { doc: &dpm503::DOC, check: dpm503::check },
 ];
 
 /// Everything that is wrong: the worst first, then by code; of one code what matters most first, as the rule has it.

@@ -6,6 +6,8 @@
 //! Limits, stated first: at most [`MAX_DEVICES`] devices and [`MAX_SITES`] sites are told apart; what comes beyond is
 //! counted in full but shares one site for each device and kind (`other stacks`). Memory grows with sites and live blocks, never with events.
 //!
+//! [`pool`] decides what is asked of the runtime in the first place, if a pool or a limit is on.
+//!
 //! The walk of one allocation: [`Ledger::site`] interns its stack, [`Ledger::allocated`] adds it to its row, to the
 //! [`PeakClock`], to its site and to the [`BlockMap`]; [`Ledger::freeing`] takes it out again.
 
@@ -21,9 +23,11 @@ mod ledger;
 mod library;
 mod pattern;
 mod peak;
+pub mod pool;
 mod region;
 mod rows;
 mod site;
+mod size;
 mod snapshot;
 mod stack;
 mod sync;
@@ -42,6 +46,7 @@ pub use peak::{PeakClock, PeakReading, Tick};
 pub use region::{Region, RegionTable};
 pub use rows::{Amount, DeviceRows, InUse, Rows};
 pub use site::{Composition, FreedBy, MAX_SITES, SiteCache, SiteId, SiteKey};
+pub use size::Size;
 pub use snapshot::{
     LaunchSnapshot, LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot,
 };

@@ -3,10 +3,10 @@
 #[cfg(not(loom))]
 pub(crate) use portable_atomic::AtomicU128;
 #[cfg(not(loom))]
-pub(crate) use std::sync::Mutex;
+pub(crate) use std::sync::{Mutex, atomic::AtomicU64};
 
 #[cfg(loom)]
-pub(crate) use loom::sync::Mutex;
+pub(crate) use loom::sync::{Mutex, atomic::AtomicU64};
 
 /// A model of the 128-bit atomic: loom has none, so one lock makes each operation a single step.
 #[cfg(loom)]

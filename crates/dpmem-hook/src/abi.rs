@@ -19,21 +19,36 @@ pub(crate) const SUCCESS: UrResult = 0;
 /// `UR_RESULT_ERROR_INVALID_VALUE`, which a probing stub answers.
 pub(crate) const INVALID_VALUE: UrResult = 4;
 
+/// `UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY`, which a request beyond a limit is answered with.
+pub(crate) const OUT_OF_DEVICE_MEMORY: UrResult = 39;
+/// `UR_RESULT_ERROR_INVALID_SIZE`.
+pub(crate) const INVALID_SIZE: UrResult = 49;
+
 /// `UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER`: the buffer takes its data from the host.
 pub(crate) const MEM_FLAGS_FROM_HOST: u32 = 1 << 3 | 1 << 5;
 
 /// `UR_USM_ALLOC_INFO_TYPE` and the values it answers.
 pub(crate) const USM_ALLOC_INFO_TYPE: u32 = 0;
+pub(crate) const USM_ALLOC_INFO_BASE: u32 = 1;
+pub(crate) const USM_ALLOC_INFO_SIZE: u32 = 2;
+pub(crate) const USM_TYPE_UNKNOWN: u32 = 0;
 pub(crate) const USM_TYPE_HOST: u32 = 1;
 pub(crate) const USM_TYPE_DEVICE: u32 = 2;
 pub(crate) const USM_TYPE_SHARED: u32 = 3;
 
-/// `UR_CONTEXT_INFO_NUM_DEVICES`, `UR_CONTEXT_INFO_DEVICES`.
+/// `UR_CONTEXT_INFO_NUM_DEVICES`, `UR_CONTEXT_INFO_DEVICES`, `UR_CONTEXT_INFO_REFERENCE_COUNT`.
 pub(crate) const CONTEXT_INFO_NUM_DEVICES: u32 = 0;
 pub(crate) const CONTEXT_INFO_DEVICES: u32 = 1;
+pub(crate) const CONTEXT_INFO_REFERENCE_COUNT: u32 = 2;
 /// `UR_QUEUE_INFO_CONTEXT`, `UR_QUEUE_INFO_DEVICE`.
 pub(crate) const QUEUE_INFO_CONTEXT: u32 = 0;
 pub(crate) const QUEUE_INFO_DEVICE: u32 = 1;
+/// `UR_EVENT_INFO_COMMAND_EXECUTION_STATUS`, and the answer of an event that has ended well; an error is negative.
+pub(crate) const EVENT_INFO_STATUS: u32 = 3;
+pub(crate) const EVENT_COMPLETE: i32 = 0;
+/// `UR_DEVICE_INFO_MAX_MEM_ALLOC_SIZE`, `UR_DEVICE_INFO_GLOBAL_MEM_SIZE`.
+pub(crate) const DEVICE_INFO_MAX_ALLOC: u32 = 28;
+pub(crate) const DEVICE_INFO_GLOBAL_MEM: u32 = 46;
 /// `UR_DEVICE_INFO_PARENT_DEVICE`, and what describes a device.
 pub(crate) const DEVICE_INFO_PARENT_DEVICE: u32 = 75;
 pub(crate) const DEVICE_INFO_VENDOR_ID: u32 = 1;
@@ -68,3 +83,30 @@ impl Rect {
         self.width.saturating_mul(self.height).saturating_mul(self.depth)
     }
 }
+
+/// `ur_usm_desc_t`.
+#[repr(C)]
+pub(crate) struct UsmDescriptor {
+    pub(crate) structure: u32,
+    pub(crate) next: *const DescriptorExtension,
+    pub(crate) hints: u32,
+    pub(crate) align: u32,
+}
+
+/// `ur_usm_host_desc_t`, `ur_usm_device_desc_t`: what may hang on a [`UsmDescriptor`]. Others begin alike as far as `next`.
+#[repr(C)]
+pub(crate) struct DescriptorExtension {
+    pub(crate) structure: u32,
+    pub(crate) next: *const DescriptorExtension,
+    pub(crate) flags: u32,
+}
+
+/// `UR_STRUCTURE_TYPE_USM_HOST_DESC`, `UR_STRUCTURE_TYPE_USM_DEVICE_DESC`.
+pub(crate) const USM_HOST_DESCRIPTOR: u32 = 6;
+pub(crate) const USM_DEVICE_DESCRIPTOR: u32 = 7;
+
+/// The stack where arguments beyond the sixth are, of functions whose number of arguments differs between versions. It
+/// goes through as it is; more than any of them has.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Spill([usize; 16]);

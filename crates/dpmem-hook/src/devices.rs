@@ -128,6 +128,14 @@ impl DeviceTable {
         names.names.iter().position(|known| known.as_deref() == Some(name)).map(DeviceId::new)
     }
 
+    /// The first handle that was seen of a device.
+    fn handle_of(&self, device: DeviceId) -> Option<Handle> {
+        let known = self.handles.iter().zip(&self.numbers);
+        let mut known = known.map(|(h, n)| (h.load(Ordering::Acquire), n.load(Ordering::Acquire)));
+        let (handle, _) = known.find(|&(h, n)| h != 0 && usize::from(n) == device.index())?;
+        (device != DeviceId::NONE).then_some(handle as Handle)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Names> {
         self.adding.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -222,6 +230,30 @@ pub(crate) fn of_queue(queue: Handle) -> DeviceId {
     owner(queue as usize, || {
         ask_queue(queue, abi::QUEUE_INFO_DEVICE).map_or(DeviceId::NONE, |device| DEVICES.number(device))
     })
+}
+
+/// The context of a queue.
+pub(crate) fn context_of(queue: Handle) -> Option<Handle> {
+    ask_queue(queue, abi::QUEUE_INFO_CONTEXT)
+}
+
+/// What a device can hold, as the runtime says.
+pub(crate) fn capacity(device: DeviceId) -> Option<u64> {
+    device_bytes(device, abi::DEVICE_INFO_GLOBAL_MEM)
+}
+
+/// The largest block that a device gives, as the runtime says.
+pub(crate) fn max_alloc(device: DeviceId) -> Option<u64> {
+    device_bytes(device, abi::DEVICE_INFO_MAX_ALLOC)
+}
+
+fn device_bytes(device: DeviceId, property: u32) -> Option<u64> {
+    let (info, handle) = (original::device_info()?, DEVICES.handle_of(device)?);
+    let mut bytes = 0u64;
+    let into = (&raw mut bytes).cast();
+    // SAFETY: the runtime handed this handle out and root devices live as long as it; the answer is one 64-bit number.
+    let result = unsafe { info(handle, property, size_of::<u64>(), into, std::ptr::null_mut()) };
+    (result == SUCCESS && bytes > 0).then_some(bytes)
 }
 
 /// A handle that a queue answers.

@@ -29,6 +29,8 @@ static ORDERED: Mutex<Option<Fault>> = Mutex::new(None);
 
 thread_local! {
     static RECORDING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    /// How deep this thread is in work that may be entered again from inside.
+    static NESTED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 /// Runs what we do on a thread of the program's outside a shim. A panic in it ends the recording and goes no further; so does an attempt to enter it
@@ -53,6 +55,16 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
         work()
     }));
     result.map_err(|_| recorder::give_up()).ok()
+}
+
+/// Runs our own part of a shim that may be entered again from inside: the pool's.
+#[inline]
+pub(crate) fn caught_nested<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let change = |by: i32| NESTED.try_with(|depth| depth.set(depth.get().wrapping_add_signed(by)));
+    let _ = change(1);
+    let result = caught(work);
+    let _ = change(-1);
+    result
 }
 
 /// An event could not be entered.
@@ -107,7 +119,7 @@ pub(crate) fn quiet_panics() {
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if is_inside() {
+            if is_inside() || NESTED.try_with(std::cell::Cell::get).is_ok_and(|depth| depth > 0) {
                 keep(info);
             } else {
                 usual(info);

@@ -5,7 +5,7 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::recorder;
+use crate::{pool, recorder};
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
@@ -26,4 +26,5 @@ pub(crate) fn watch() {
 unsafe extern "C" fn in_child() {
     FORKED.store(true, Ordering::Release);
     recorder::switch_off();
+    pool::leave_child();
 }

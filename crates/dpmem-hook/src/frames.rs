@@ -56,6 +56,37 @@ pub fn are_readable() -> bool {
     READABLE.load(Ordering::Acquire)
 }
 
+/// What of the C API tells about threads, apart from any layout.
+fn api() -> Option<&'static Api> {
+    static API: OnceLock<Option<Api>> = OnceLock::new();
+    API.get_or_init(|| Api::find().ok()).as_ref()
+}
+
+/// Whether Python knows the calling thread.
+pub(crate) fn thread_is_pythons() -> bool {
+    api().is_some_and(|api| api.this_thread() != 0)
+}
+
+/// Whether the calling thread holds the GIL.
+pub(crate) fn thread_has_gil() -> bool {
+    // SAFETY: the function may be called at any time, on any thread.
+    thread_is_pythons() && api().is_some_and(|api| unsafe { (api.has_gil)() } != 0)
+}
+
+/// Does some work while holding the GIL, on a thread that Python knows; for [`crate::pool`]'s way out of a shortage
+/// only. `None` on other threads.
+///
+/// What lies above on this thread may have let the GIL go without its bindings' knowledge, so the C API itself is asked.
+pub(crate) fn with_gil<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let api = api().filter(|api| api.this_thread() != 0)?;
+    // SAFETY: Python knows the thread, and whoever orders such work takes the order back before the interpreter goes.
+    let state = unsafe { (api.take_gil)() };
+    let result = work();
+    // SAFETY: ends what was begun above, on the same thread.
+    unsafe { (api.leave_gil)(state) };
+    Some(result)
+}
+
 /// Stops reading frames: the interpreter is about to go.
 pub fn close() {
     READABLE.store(false, Ordering::Release);

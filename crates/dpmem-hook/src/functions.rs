@@ -1,12 +1,12 @@
 //! The one table of the runtime's functions that dpmem knows.
 //!
-//! A line declares the name in the runtime, its C signature, and the shim that takes its place; or `called` where dpmem
-//! only calls it; or `passed`, without a signature, where a stub of machine code passes its arguments on unseen. The enumeration, the slots' originals, the typed calls and the coverage test all derive from it. To
+//! A line declares the name in the runtime, its C signature, and the shim that takes its place, or `called` where dpmem
+//! only calls it. The enumeration, the slots' originals, the typed calls and the coverage test all derive from it. To
 //! add a function, add a line here and a shim in [`crate::shims`].
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::abi::{Handle, Pointer, Rect, UrResult, WaitList};
+use crate::abi::{Handle, Pointer, Rect, Spill, UrResult, WaitList};
 
 macro_rules! functions {
     ($( $variant:ident $call:ident $name:literal $role:tt ($($argument:ty),* $(,)?); )*) => {
@@ -26,12 +26,11 @@ macro_rules! functions {
 
             /// The address of the shim that takes its place, if one does.
             pub(crate) fn shim(self) -> Option<usize> {
-                match self { $(Function::$variant => functions!(@shim $variant $call $role ($($argument),*))),* }
+                match self { $(Function::$variant => functions!(@shim $call $role ($($argument),*))),* }
             }
         }
 
-        /// The runtime's own functions, by number. Stubs of machine code read them, too.
-        pub(crate) static ORIGINALS: [AtomicUsize; Function::ALL.len()] =
+        static ORIGINALS: [AtomicUsize; Function::ALL.len()] =
             [const { AtomicUsize::new(0) }; Function::ALL.len()];
 
         /// The runtime's own functions, with their types.
@@ -39,7 +38,6 @@ macro_rules! functions {
             use super::*;
             $(
                 /// The function that a shim stands in for. It is known before the shim can be reached.
-                #[allow(dead_code, reason = "nobody calls what is only passed on")]
                 pub(crate) fn $call() -> Option<unsafe extern "C" fn($($argument),*) -> UrResult> {
                     let address = ORIGINALS[Function::$variant as usize].load(Ordering::Acquire);
                     // SAFETY: the address was taken from the slot of exactly this function, whose signature the
@@ -49,12 +47,11 @@ macro_rules! functions {
             )*
         }
     };
-    (@shim $variant:ident $call:ident hooked ($($argument:ty),*)) => {{
+    (@shim $call:ident hooked ($($argument:ty),*)) => {{
         let shim: unsafe extern "C" fn($($argument),*) -> UrResult = crate::shims::$call;
         Some(shim as usize)
     }};
-    (@shim $variant:ident $call:ident called ($($argument:ty),*)) => { None };
-    (@shim $variant:ident $call:ident passed ($($argument:ty),*)) => { Some(crate::launches::stub(Function::$variant)) };
+    (@shim $call:ident called ($($argument:ty),*)) => { None };
 }
 
 functions! {
@@ -66,7 +63,7 @@ functions! {
         (Handle, Handle, Pointer, Handle, usize, *mut Pointer);
     UsmFree usm_free "urUSMFree" hooked
         (Handle, Pointer);
-    UsmAllocInfo usm_alloc_info "urUSMGetMemAllocInfo" called
+    UsmAllocInfo usm_alloc_info "urUSMGetMemAllocInfo" hooked
         (Handle, Pointer, u32, usize, Pointer, *mut usize);
     UsmPitchedAlloc usm_pitched_alloc "urUSMPitchedAllocExp" hooked
         (Handle, Handle, Pointer, Handle, usize, usize, usize, *mut Pointer, *mut usize);
@@ -86,8 +83,6 @@ functions! {
         (Handle, Pointer, Pointer, usize);
     EnqueueFill enqueue_fill "urEnqueueUSMFill" hooked
         (Handle, Pointer, usize, Pointer, usize, u32, WaitList, *mut Handle);
-    KernelLaunch kernel_launch "urEnqueueKernelLaunch" passed ();
-    KernelLaunchWithArguments kernel_launch_with_arguments "urEnqueueKernelLaunchWithArgsExp" passed ();
     BufferCreate buffer_create "urMemBufferCreate" hooked
         (Handle, u32, usize, Pointer, *mut Handle);
     BufferRead buffer_read "urEnqueueMemBufferRead" hooked
@@ -108,6 +103,8 @@ functions! {
         (Handle, Handle, u32, *const Handle, Pointer, *mut Handle);
     ContextRelease context_release "urContextRelease" hooked
         (Handle);
+    ContextRetain context_retain "urContextRetain" called
+        (Handle);
     ContextInfo context_info "urContextGetInfo" called
         (Handle, u32, usize, Pointer, *mut usize);
     QueueCreate queue_create "urQueueCreate" hooked
@@ -118,6 +115,42 @@ functions! {
         (Handle);
     QueueInfo queue_info "urQueueGetInfo" called
         (Handle, u32, usize, Pointer, *mut usize);
+    QueueFinish queue_finish "urQueueFinish" hooked
+        (Handle);
+    QueueFlush queue_flush "urQueueFlush" called
+        (Handle);
+    EventsWait events_wait "urEnqueueEventsWait" called
+        (Handle, u32, WaitList, *mut Handle);
+    EventInfo event_info "urEventGetInfo" called
+        (Handle, u32, usize, Pointer, *mut usize);
+    EventRelease event_release "urEventRelease" called
+        (Handle);
+    KernelLaunch kernel_launch "urEnqueueKernelLaunch" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    KernelLaunchWithArguments kernel_launch_with_arguments "urEnqueueKernelLaunchWithArgsExp" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    KernelLaunchCustom kernel_launch_custom "urEnqueueKernelLaunchCustomExp" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    KernelLaunchCooperative kernel_launch_cooperative "urEnqueueCooperativeKernelLaunchExp" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    CommandBufferEnqueue command_buffer_enqueue "urEnqueueCommandBufferExp" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    GraphEnqueue graph_enqueue "urEnqueueGraphExp" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    NativeCommand native_command "urEnqueueNativeCommandExp" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    HostTask host_task "urEnqueueHostTaskExp" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    EnqueueFill2d enqueue_fill_2d "urEnqueueUSMFill2D" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    EnqueuePrefetch enqueue_prefetch "urEnqueueUSMPrefetch" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    EnqueueAdvise enqueue_advise "urEnqueueUSMAdvise" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    GlobalRead global_read "urEnqueueDeviceGlobalVariableRead" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
+    GlobalWrite global_write "urEnqueueDeviceGlobalVariableWrite" hooked
+        (Handle, usize, usize, usize, usize, usize, Spill);
     DeviceInfo device_info "urDeviceGetInfo" hooked
         (Handle, u32, usize, Pointer, *mut usize);
 }
@@ -131,6 +164,31 @@ impl Function {
         Function::UsmFree,
         Function::EnqueueMemcpy,
     ];
+
+    /// The functions without which it could not be known when freed memory is at rest.
+    pub(crate) const GUARDING: [Function; 8] = [
+        Function::EventsWait,
+        Function::EventInfo,
+        Function::EventRelease,
+        Function::QueueInfo,
+        Function::QueueRelease,
+        Function::ContextRetain,
+        Function::ContextRelease,
+        Function::ContextInfo,
+    ];
+
+    /// One of these launches kernels, depending on the runtime's version.
+    pub(crate) const LAUNCHING: [Function; 2] = [Function::KernelLaunch, Function::KernelLaunchWithArguments];
+
+    /// Whether the runtime's own function has been found.
+    pub(crate) fn is_known(self) -> bool {
+        self.original_address() != 0
+    }
+
+    /// Where the runtime's own function is; 0 if it has not been found.
+    pub(crate) fn original_address(self) -> usize {
+        ORIGINALS[self as usize].load(Ordering::Acquire)
+    }
 
     /// Remembers the runtime's own function. Must happen before its shim can be reached.
     pub(crate) fn set_original(self, address: usize) {

@@ -19,7 +19,7 @@ use dpmem_core::Kind;
 use crate::error::Error;
 use crate::locate::{self, Located, Route, Slot};
 use crate::memory::{mappings, replace_pointer};
-use crate::{fault, fork, recorder, reference, trigger};
+use crate::{fault, fork, pool, recorder, reference, trigger};
 
 /// Allocations of one thread that may go unseen before a way in counts as failed: the runtime answers some (of size
 /// zero, say) without asking an adapter.
@@ -168,8 +168,21 @@ pub fn prove(expected: [u64; 3]) -> Result<bool, Error> {
     next_way(&mut state, tries).map(|()| false)
 }
 
-/// Ends the recording and takes everything out. What was recorded can still be read.
+/// Ends the recording and, unless a pool or a limit is on, takes everything out. What was recorded can still be read.
 pub fn stop() {
+    recorder::end();
+    if fork::is_child() {
+        return;
+    }
+    if pool::is_wanted() {
+        // Only the recording ends.
+        return;
+    }
+    remove();
+}
+
+/// Takes everything out, pool and limits included, whatever is on.
+pub fn remove() {
     recorder::end();
     if fork::is_child() {
         return;
@@ -314,6 +327,7 @@ fn swap(state: &mut State, located: Located) -> Result<(), Error> {
     state.mechanism = Some(located.mechanism);
     state.gap = located.gap;
     state.phase = Phase::Installed;
+    pool::came_in();
     reference::began();
     Ok(())
 }
@@ -321,6 +335,7 @@ fn swap(state: &mut State, located: Located) -> Result<(), Error> {
 /// Gives every slot its function back. A slot that somebody changed after us keeps what it has; our shim then goes on
 /// forwarding.
 fn take_out(state: &mut State) {
+    pool::leave();
     let maps = mappings();
     for Swapped { slot, original, shim } in state.swapped.drain(..).rev() {
         // SAFETY: `swap` found and changed this slot; the table lives as long as the runtime.

@@ -31,6 +31,7 @@ mod install;
 mod launches;
 mod locate;
 mod memory;
+mod pool;
 mod published;
 mod recorder;
 mod reference;
@@ -43,7 +44,13 @@ pub use clock::{Clock, ticks};
 pub use devices::{DeviceProperties, DeviceTable, devices, observe_device, properties};
 pub use error::Error;
 pub use fault::{Fault, inject};
-pub use install::{Phase, Status, arm, listen, prove, runtime_is_up, start_now, status, stop, when_in};
+pub use install::{
+    Phase, Status, arm, listen, prove, remove, runtime_is_up, start_now, status, stop, when_in,
+};
+pub use pool::{
+    PoolStatus, Shortage, Stage, device_room, entry, on_shortage, places, poison, pool_adopt, pool_configure,
+    pool_empty, pool_limit, pool_limit_of, pool_reading, pool_reset_peak, pool_status,
+};
 pub use published::unpublish;
 pub use recorder::{Recording, adopt, recording, set_libraries, set_stack_depth};
 pub use reference::{ReferenceEvent, mark_begin, reference_events, reference_start, write_mark};

@@ -1,7 +1,8 @@
 //! The functions that stand in the runtime's dispatch table while dpmem is in.
 //!
 //! Each goes through one of the boundary functions at the end, which forward the call exactly once, unchanged, whatever
-//! happens on our side, and let no panic out. An allocation is entered after it succeeded, a free before it is
+//! happens on our side, and let no panic out. Only where a pool or a limit is on, [`pool`] may stand between them and
+//! the runtime. An allocation is entered after it succeeded, a free before it is
 //! forwarded.
 //!
 //! # Safety of every shim
@@ -12,11 +13,14 @@
 use dpmem_core::{Direction, Kind, SiteCache};
 
 use crate::abi::{
-    BufferProperties, Handle, INVALID_VALUE, MEM_FLAGS_FROM_HOST, Pointer, Rect, SUCCESS, UrResult, WaitList,
+    BufferProperties, Handle, INVALID_VALUE, MEM_FLAGS_FROM_HOST, Pointer, Rect, SUCCESS, Spill, UrResult,
+    WaitList,
 };
 use crate::clock::ticks;
 use crate::devices;
 use crate::functions::original;
+use crate::launches::launching;
+use crate::pool::{self, Request, guard};
 use crate::recorder::{self, Asked, Call, Out, Place, Recording};
 
 /// Calls the original with the shim's own arguments.
@@ -38,7 +42,9 @@ pub(crate) unsafe extern "C" fn usm_host_alloc(
     out: Out,
 ) -> UrResult {
     let call = forward!(usm_host_alloc(context, descriptor, pool, bytes, out));
-    allocation(call, Kind::Host, Place::Context(context), bytes, out)
+    let request =
+        Request { kind: Kind::Host, context, device: std::ptr::null_mut(), descriptor, pool, bytes, out };
+    allocation(|| pool::allocate(request, call), Kind::Host, Place::Context(context), bytes, out)
 }
 
 pub(crate) unsafe extern "C" fn usm_device_alloc(
@@ -50,7 +56,8 @@ pub(crate) unsafe extern "C" fn usm_device_alloc(
     out: Out,
 ) -> UrResult {
     let call = forward!(usm_device_alloc(context, device, descriptor, pool, bytes, out));
-    allocation(call, Kind::Device, Place::Device(device), bytes, out)
+    let request = Request { kind: Kind::Device, context, device, descriptor, pool, bytes, out };
+    allocation(|| pool::allocate(request, call), Kind::Device, Place::Device(device), bytes, out)
 }
 
 pub(crate) unsafe extern "C" fn usm_shared_alloc(
@@ -62,11 +69,25 @@ pub(crate) unsafe extern "C" fn usm_shared_alloc(
     out: Out,
 ) -> UrResult {
     let call = forward!(usm_shared_alloc(context, device, descriptor, pool, bytes, out));
-    allocation(call, Kind::Shared, Place::Device(device), bytes, out)
+    let request = Request { kind: Kind::Shared, context, device, descriptor, pool, bytes, out };
+    allocation(|| pool::allocate(request, call), Kind::Shared, Place::Device(device), bytes, out)
 }
 
 pub(crate) unsafe extern "C" fn usm_free(context: Handle, pointer: Pointer) -> UrResult {
-    free(forward!(usm_free(context, pointer)), pointer)
+    let call = forward!(usm_free(context, pointer));
+    free(|| pool::free(context, pointer, call), pointer)
+}
+
+pub(crate) unsafe extern "C" fn usm_alloc_info(
+    context: Handle,
+    pointer: Pointer,
+    property: u32,
+    bytes: usize,
+    value: Pointer,
+    answered: *mut usize,
+) -> UrResult {
+    let call = forward!(usm_alloc_info(context, pointer, property, bytes, value, answered));
+    pool::alloc_info(context, pointer, property, bytes, value, answered).unwrap_or_else(call)
 }
 
 pub(crate) unsafe extern "C" fn usm_pitched_alloc(
@@ -154,7 +175,10 @@ pub(crate) unsafe extern "C" fn enqueue_memcpy(
     list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
-    let call = forward!(enqueue_memcpy(queue, blocking, target, source, bytes, waits, list, event));
+    let call = submitting(
+        queue,
+        forward!(enqueue_memcpy(queue, blocking, target, source, bytes, waits, list, event)),
+    );
     accepted(call, |recording| recording.copied(queue, target, source, bytes as u64))
 }
 
@@ -171,19 +195,22 @@ pub(crate) unsafe extern "C" fn enqueue_memcpy_2d(
     list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
-    let call = forward!(enqueue_memcpy_2d(
+    let call = submitting(
         queue,
-        blocking,
-        target,
-        target_pitch,
-        source,
-        source_pitch,
-        width,
-        height,
-        waits,
-        list,
-        event
-    ));
+        forward!(enqueue_memcpy_2d(
+            queue,
+            blocking,
+            target,
+            target_pitch,
+            source,
+            source_pitch,
+            width,
+            height,
+            waits,
+            list,
+            event
+        )),
+    );
     accepted(call, |recording| {
         recording.copied(queue, target, source, (width as u64).saturating_mul(height as u64))
     })
@@ -211,7 +238,10 @@ pub(crate) unsafe extern "C" fn enqueue_fill(
     list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
-    let call = forward!(enqueue_fill(queue, target, pattern_bytes, pattern, bytes, waits, list, event));
+    let call = submitting(
+        queue,
+        forward!(enqueue_fill(queue, target, pattern_bytes, pattern, bytes, waits, list, event)),
+    );
     accepted(call, |recording| recording.filled(bytes as u64))
 }
 
@@ -244,7 +274,10 @@ pub(crate) unsafe extern "C" fn buffer_read(
     list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
-    let call = forward!(buffer_read(queue, buffer, blocking, offset, bytes, target, waits, list, event));
+    let call = submitting(
+        queue,
+        forward!(buffer_read(queue, buffer, blocking, offset, bytes, target, waits, list, event)),
+    );
     accepted(call, |recording| enter_copy(recording, Direction::DeviceToHost, bytes as u64))
 }
 
@@ -259,7 +292,10 @@ pub(crate) unsafe extern "C" fn buffer_write(
     list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
-    let call = forward!(buffer_write(queue, buffer, blocking, offset, bytes, source, waits, list, event));
+    let call = submitting(
+        queue,
+        forward!(buffer_write(queue, buffer, blocking, offset, bytes, source, waits, list, event)),
+    );
     accepted(call, |recording| recording.sent(source, bytes as u64))
 }
 
@@ -274,7 +310,8 @@ pub(crate) unsafe extern "C" fn buffer_copy(
     list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
-    let call = forward!(buffer_copy(queue, source, target, from, to, bytes, waits, list, event));
+    let call =
+        submitting(queue, forward!(buffer_copy(queue, source, target, from, to, bytes, waits, list, event)));
     accepted(call, |recording| enter_copy(recording, Direction::DeviceToDevice, bytes as u64))
 }
 
@@ -294,10 +331,13 @@ pub(crate) unsafe extern "C" fn buffer_read_rect(
     list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
-    let call = forward!(buffer_read_rect(
-        queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, target, waits, list,
-        event
-    ));
+    let call = submitting(
+        queue,
+        forward!(buffer_read_rect(
+            queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, target, waits,
+            list, event
+        )),
+    );
     accepted(call, |recording| enter_copy(recording, Direction::DeviceToHost, region.bytes()))
 }
 
@@ -317,10 +357,13 @@ pub(crate) unsafe extern "C" fn buffer_write_rect(
     list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
-    let call = forward!(buffer_write_rect(
-        queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, source, waits, list,
-        event
-    ));
+    let call = submitting(
+        queue,
+        forward!(buffer_write_rect(
+            queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, source, waits,
+            list, event
+        )),
+    );
     accepted(call, |recording| enter_copy(recording, Direction::HostToDevice, region.bytes()))
 }
 
@@ -339,21 +382,24 @@ pub(crate) unsafe extern "C" fn buffer_copy_rect(
     list: WaitList,
     event: *mut Handle,
 ) -> UrResult {
-    let call = forward!(buffer_copy_rect(
+    let call = submitting(
         queue,
-        source,
-        target,
-        from,
-        to,
-        region,
-        row,
-        slice,
-        target_row,
-        target_slice,
-        waits,
-        list,
-        event
-    ));
+        forward!(buffer_copy_rect(
+            queue,
+            source,
+            target,
+            from,
+            to,
+            region,
+            row,
+            slice,
+            target_row,
+            target_slice,
+            waits,
+            list,
+            event
+        )),
+    );
     accepted(call, |recording| enter_copy(recording, Direction::DeviceToDevice, region.bytes()))
 }
 
@@ -385,7 +431,9 @@ pub(crate) unsafe extern "C" fn context_adopt(
 }
 
 pub(crate) unsafe extern "C" fn context_release(context: Handle) -> UrResult {
-    before(|| devices::forget(context as usize), forward!(context_release(context)))
+    let result = before(|| devices::forget(context as usize), forward!(context_release(context)));
+    pool::context_released(context);
+    result
 }
 
 pub(crate) unsafe extern "C" fn queue_create(
@@ -414,7 +462,17 @@ pub(crate) unsafe extern "C" fn queue_adopt(
     })
 }
 
+pub(crate) unsafe extern "C" fn queue_finish(queue: Handle) -> UrResult {
+    let submitted = guard::submitted(queue);
+    let result = forward!(queue_finish(queue))();
+    if submitted > 0 && result == SUCCESS {
+        guard::finished(queue, submitted);
+    }
+    result
+}
+
 pub(crate) unsafe extern "C" fn queue_release(queue: Handle) -> UrResult {
+    guard::forget(queue);
     before(|| devices::forget(queue as usize), forward!(queue_release(queue)))
 }
 
@@ -428,6 +486,35 @@ pub(crate) unsafe extern "C" fn device_info(
     devices::asked_about(device);
     forward!(device_info(device, property, bytes, value, answered))()
 }
+
+/// Shims of functions that submit a command and whose arguments are nobody's business here.
+macro_rules! submitting {
+    ($before:ident: $($name:ident)*) => { $(
+        pub(crate) unsafe extern "C" fn $name(
+            queue: Handle,
+            second: usize,
+            third: usize,
+            fourth: usize,
+            fifth: usize,
+            sixth: usize,
+            rest: Spill,
+        ) -> UrResult {
+            $before();
+            submitting(queue, forward!($name(queue, second, third, fourth, fifth, sixth, rest)))()
+        }
+    )* };
+}
+
+submitting! { launching:
+    kernel_launch kernel_launch_with_arguments kernel_launch_custom kernel_launch_cooperative
+}
+
+submitting! { ignore:
+    command_buffer_enqueue graph_enqueue native_command host_task enqueue_fill_2d enqueue_prefetch enqueue_advise
+    global_read global_write
+}
+
+fn ignore() {}
 
 // --- the boundary ------------------------------------------------------------------------------------------------
 
@@ -483,6 +570,15 @@ fn free(forward: impl FnOnce() -> UrResult, pointer: Pointer) -> UrResult {
         recorder::enter(|recording, _| recording.freed(&freeing, call));
     }
     result
+}
+
+/// Forwards a call that submits a command, then tells the guard.
+fn submitting(queue: Handle, forward: impl FnOnce() -> UrResult) -> impl FnOnce() -> UrResult {
+    move || {
+        let result = forward();
+        guard::noted(queue);
+        result
+    }
 }
 
 /// Does something of ours, then forwards.

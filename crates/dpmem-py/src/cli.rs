@@ -22,7 +22,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn cli_parse(py: Python<'_>, words: Vec<OsString>) -> PyResult<Bound<'_, PyDict>> {
     let answer = PyDict::new(py);
     match dpmem_cli::parse(words) {
-        Outcome::Run(RunOptions { json, stack_depth, fail_on, summary, target, arguments }) => {
+        Outcome::Run(RunOptions { json, pool, limit, stack_depth, fail_on, summary, target, arguments }) => {
             let (kind, name) = match target {
                 Target::Script(name) => ("script", name),
                 Target::Module(name) => ("module", name),
@@ -30,6 +30,8 @@ fn cli_parse(py: Python<'_>, words: Vec<OsString>) -> PyResult<Bound<'_, PyDict>
             };
             answer.set_item("command", "run")?;
             answer.set_item("json", json.map(PathBuf::into_os_string))?;
+            answer.set_item("pool", pool)?;
+            answer.set_item("limit", limit)?;
             answer.set_item("stack_depth", stack_depth)?;
             answer.set_item("fail_on", fail_on)?;
             answer.set_item("summary", summary)?;

@@ -1,6 +1,6 @@
 //! Findings of a recording, in the form that the report carries.
 
-use dpmem_core::findings::{self, Facts, Operand, Place, Promotion, Severity, Value};
+use dpmem_core::findings::{self, Facts, FailedRequest, Operand, Place, Promotion, Room, Severity, Value};
 use dpmem_core::{DeviceId, Snapshot};
 use dpmem_hook::Recording;
 use dpmem_report::{self as report, FileSources, SourceLines};
@@ -43,6 +43,49 @@ impl PromotionFacts {
     }
 }
 
+/// Requests of one line that failed, as `_out_of_memory.py` saw them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct FailureFacts {
+    file: Option<String>,
+    line: Option<u32>,
+    device: Option<String>,
+    by_limit: bool,
+    count: u64,
+    requested_bytes: u64,
+    limit_bytes: Option<u64>,
+    max_alloc_bytes: Option<u64>,
+}
+
+impl FailureFacts {
+    fn request(&self) -> FailedRequest {
+        let place = self.file.as_deref().zip(self.line);
+        let device = self.device.as_deref().and_then(|name| dpmem_hook::devices().named(name));
+        FailedRequest {
+            place: place.map(|(file, line)| Place { file: file.into(), line }),
+            device: device.unwrap_or(DeviceId::NONE),
+            bytes: self.requested_bytes,
+            count: self.count,
+            limit_bytes: self.limit_bytes.filter(|_| self.by_limit),
+            max_alloc_bytes: self.max_alloc_bytes,
+        }
+    }
+}
+
+/// How much each device allows that the recording has seen.
+fn rooms(recording: &Recording, snapshot: &Snapshot) -> Vec<Room> {
+    let mut devices: Vec<DeviceId> = snapshot.rows.iter().map(|row| row.device).collect();
+    devices.dedup();
+    devices.retain(|&device| device != DeviceId::NONE);
+    let room = |device| Room {
+        device,
+        peak_bytes: recording.ledger.rows(device).reading_on_device().peak.bytes,
+        limit_bytes: dpmem_hook::pool_limit_of(device),
+        capacity_bytes: dpmem_hook::device_room(device).0,
+    };
+    devices.into_iter().map(room).collect()
+}
+
 /// What the rules find in a recording.
 pub(crate) fn found(
     recording: &Recording,
@@ -51,11 +94,14 @@ pub(crate) fn found(
     promotions: &[PromotionFacts],
     operations: &[(String, u32, String)],
     surroundings: Option<&SurroundingsFacts>,
+    failures: &[FailureFacts],
 ) -> Vec<report::Finding> {
     let operations: Vec<(Place, String)> = operations
         .iter()
         .map(|(file, line, name)| (Place { file: file.as_str().into(), line: *line }, name.clone()))
         .collect();
+    let failures: Vec<FailedRequest> = failures.iter().map(FailureFacts::request).collect();
+    let rooms = rooms(recording, snapshot);
     let promotions: Vec<Promotion> = promotions.iter().map(PromotionFacts::promotion).collect();
     let surroundings = surroundings.map(SurroundingsFacts::surroundings);
     let facts = Facts {
@@ -65,6 +111,8 @@ pub(crate) fn found(
         operations: &operations,
         source: &|file, line| FileSources.line(file, line),
         surroundings: surroundings.as_ref(),
+        failures: &failures,
+        rooms: &rooms,
         ..Facts::of(snapshot)
     };
     findings::judge(&facts).into_iter().map(finding).collect()

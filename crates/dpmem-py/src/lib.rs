@@ -8,6 +8,7 @@ mod findings;
 mod frames;
 mod holders;
 mod live;
+mod pool;
 mod process;
 mod report;
 mod surroundings;
@@ -24,6 +25,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     devices::register(module)?;
     frames::register(module)?;
     holders::register(module)?;
+    pool::register(module)?;
     process::register(module)?;
     report::register(module)?;
     tracking::register(module)?;

@@ -104,6 +104,8 @@ pub(crate) struct RunFacts {
     operations: Vec<(String, u32, String)>,
     /// Devices, variables and the program's end, if it used SYCL.
     surroundings: Option<SurroundingsFacts>,
+    /// Allocations that failed.
+    failures: Vec<crate::findings::FailureFacts>,
     /// Why stacks could not be read, if so.
     no_stacks: Option<String>,
     /// For tests: write the line that marks this moment in the runtime's trace, and list all events.
@@ -158,7 +160,7 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
             interval_s: snapshot.history_interval_ticks as f64 * seconds,
             current_bytes: snapshot.history.iter().map(|sample| sample.largest_bytes).collect(),
         },
-        pool: None,
+        pool: pool(),
         findings: crate::findings::found(
             recording,
             snapshot,
@@ -166,8 +168,25 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
             &facts.promotions,
             &facts.operations,
             facts.surroundings.as_ref(),
+            &facts.failures,
         ),
     }
+}
+
+fn pool() -> Option<report::Pool> {
+    let reading = dpmem_hook::pool_status().on.then(|| dpmem_hook::pool_reading(None))?;
+    let [trim, wait, collect, callback] = reading.rescues;
+    Some(report::Pool {
+        limit_bytes: reading.limit_bytes,
+        reserved_bytes: reading.reserved_bytes,
+        cached_bytes: reading.cached_bytes,
+        peak_reserved_bytes: reading.peak_reserved_bytes,
+        hits: reading.hits,
+        misses: reading.misses,
+        trims: reading.trims,
+        rescues: reading.rescues.iter().sum(),
+        rescued_by: report::RescuedBy { trim, wait, collect, callback },
+    })
 }
 
 fn completeness(

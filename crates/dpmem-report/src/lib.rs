@@ -13,6 +13,6 @@ mod screen;
 pub use dpmem_core::bytes;
 pub use report::{
     Device, Direction, Finding, Frame, FreeTrust, History, Holder, HolderKind, Live, LiveState, Peak,
-    PeakSite, Pool, Recording, Report, Severity, Site, Transfer, Usm, UsmKind,
+    PeakSite, Pool, Recording, Report, RescuedBy, Severity, Site, Transfer, Usm, UsmKind,
 };
 pub use screen::{FileSources, NoSources, Screen, SourceLines, render};

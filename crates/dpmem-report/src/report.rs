@@ -113,6 +113,21 @@ pub struct Pool {
     pub misses: u64,
     /// Times that cached memory was given back.
     pub trims: u64,
-    /// Allocations that succeeded only after cached memory was given back.
+    /// Allocations that succeeded only after something was done about a shortage.
     pub rescues: u64,
+    /// What was done: the same allocations, by what helped.
+    pub rescued_by: RescuedBy,
+}
+
+/// Allocations that a shortage did not stop, by what helped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RescuedBy {
+    /// Cached memory was given back.
+    pub trim: u64,
+    /// Queued work was waited for.
+    pub wait: u64,
+    /// Python's cyclic collector ran.
+    pub collect: u64,
+    /// A callback of the program freed something.
+    pub callback: u64,
 }

@@ -13,6 +13,7 @@ mod headline;
 mod history;
 mod line;
 mod place;
+mod pool;
 mod ranking;
 mod sites;
 mod sources;
@@ -82,6 +83,7 @@ fn layout(view: &View<'_>) -> Vec<Line> {
     let sections = [
         head,
         usage::lines(view),
+        pool::lines(view),
         sites::at_peak(view),
         sites::still_in_use(view),
         sites::busiest(view),

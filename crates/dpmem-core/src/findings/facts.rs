@@ -23,6 +23,10 @@ pub struct Facts<'a> {
     pub source: &'a dyn Fn(&str, u32) -> Option<String>,
     /// Devices, variables and the program's end. `None` if that was not looked into.
     pub surroundings: Option<&'a Surroundings>,
+    /// Requests that failed, as far as their sizes are known.
+    pub failures: &'a [FailedRequest],
+    /// How much the devices allow.
+    pub rooms: &'a [Room],
 }
 
 impl<'a> Facts<'a> {
@@ -37,6 +41,8 @@ impl<'a> Facts<'a> {
             operations: &[],
             source: &|_, _| None,
             surroundings: None,
+            failures: &[],
+            rooms: &[],
         }
     }
 }
@@ -136,4 +142,34 @@ pub struct Promotion {
     pub operation: String,
     /// Both operands.
     pub operands: [Operand; 2],
+}
+
+/// Requests of one line that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedRequest {
+    /// The user's own line; `None` where no line of Python was running.
+    pub place: Option<Place>,
+    /// The device.
+    pub device: DeviceId,
+    /// The largest of them.
+    pub bytes: u64,
+    /// How many there were.
+    pub count: u64,
+    /// The limit that stood in the way; `None` if the runtime refused.
+    pub limit_bytes: Option<u64>,
+    /// The device's largest single allocation.
+    pub max_alloc_bytes: Option<u64>,
+}
+
+/// How much a device allows, and how much of it was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The device.
+    pub device: DeviceId,
+    /// The most device and shared memory that was in use at a time.
+    pub peak_bytes: u64,
+    /// The limit on this process; `None` for none.
+    pub limit_bytes: Option<u64>,
+    /// The device's capacity; `None` if it is unknown.
+    pub capacity_bytes: Option<u64>,
 }

@@ -44,6 +44,8 @@ api! {
     /// The calling thread's state, also while it doesn't hold the GIL; null if Python doesn't know the thread.
     this_thread_state = "PyGILState_GetThisThreadState": fn() -> Object;
     has_gil = "PyGILState_Check": fn() -> c_int;
+    take_gil = "PyGILState_Ensure": fn() -> c_int;
+    leave_gil = "PyGILState_Release": fn(c_int) -> ();
     frame_of = "PyThreadState_GetFrame": fn(Object) -> Object;
     frame_back = "PyFrame_GetBack": fn(Object) -> Object;
     frame_code = "PyFrame_GetCode": fn(Object) -> Object;

@@ -1,0 +1,451 @@
+//! One suite for every policy, and programs drawn at random against a naive model.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::sync::lock_std as lock;
+
+/// An upstream that remembers everything and can be told to refuse and to lag behind.
+#[derive(Default)]
+struct Fake {
+    state: Mutex<State>,
+    /// Work that has been queued, and how much of it is done.
+    queued: AtomicUsize,
+    done: AtomicUsize,
+    waits: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    next: usize,
+    blocks: HashMap<usize, u64>,
+    capacity: Option<u64>,
+    refuse_gives: bool,
+    retained: HashMap<usize, i64>,
+    abandoned: Vec<usize>,
+    rested: Vec<usize>,
+}
+
+impl Fake {
+    fn queue_work(&self) {
+        self.queued.fetch_add(1, SeqCst);
+    }
+
+    fn finish_work(&self) {
+        self.done.store(self.queued.load(SeqCst), SeqCst);
+    }
+
+    fn held(&self) -> u64 {
+        lock(&self.state).blocks.values().sum()
+    }
+
+    fn count(&self) -> usize {
+        lock(&self.state).blocks.len()
+    }
+
+    fn retained(&self) -> i64 {
+        lock(&self.state).retained.values().sum()
+    }
+}
+
+impl Upstream for Fake {
+    type Fence = usize;
+    type Refusal = &'static str;
+
+    fn take(&self, _: &Place, bytes: u64) -> Result<usize, &'static str> {
+        let mut state = lock(&self.state);
+        let held: u64 = state.blocks.values().sum();
+        if state.capacity.is_some_and(|capacity| held + bytes > capacity) {
+            return Err("full");
+        }
+        state.next += 0x10_0000_0000;
+        let address = state.next;
+        state.blocks.insert(address, bytes);
+        Ok(address)
+    }
+
+    fn give(&self, _: &Place, address: usize) -> Result<(), &'static str> {
+        let mut state = lock(&self.state);
+        if state.refuse_gives {
+            return Err("not now");
+        }
+        state.blocks.remove(&address).map(drop).ok_or("not mine")
+    }
+
+    fn fence(&self, _: &Place, _: u64) -> Option<usize> {
+        let queued = self.queued.load(SeqCst);
+        (queued > self.done.load(SeqCst)).then_some(queued)
+    }
+
+    fn passed(&self, fence: &usize) -> bool {
+        self.done.load(SeqCst) >= *fence
+    }
+
+    fn wait(&self, fence: &usize) -> bool {
+        self.waits.fetch_add(1, SeqCst);
+        self.done.fetch_max(*fence, SeqCst);
+        true
+    }
+
+    fn rested(&self, address: usize, _: u64) {
+        lock(&self.state).rested.push(address);
+    }
+
+    fn retain(&self, owner: usize) {
+        *lock(&self.state).retained.entry(owner).or_default() += 1;
+    }
+
+    fn release(&self, owner: usize) {
+        *lock(&self.state).retained.entry(owner).or_default() -= 1;
+    }
+
+    fn is_abandoned(&self, owner: usize, times: usize) -> bool {
+        let state = lock(&self.state);
+        assert_eq!(state.retained[&owner], times as i64);
+        state.abandoned.contains(&owner)
+    }
+}
+
+const MIB: u64 = 1 << 20;
+
+fn place(owner: usize) -> Place {
+    Place { owner, handle: 7, device: DeviceId::new(1), kind: Kind::Device, align: 0 }
+}
+
+fn every_policy(test: impl Fn(&Fake, &Pool<Fake>)) {
+    for policy in Policy::ALL {
+        let (upstream, pool) = (Fake::default(), Pool::new(policy));
+        test(&upstream, &pool);
+        pool.empty(&upstream);
+        assert_eq!(pool.total().reserved_bytes, upstream.held(), "{policy:?}");
+        pool.close(&upstream);
+        assert_eq!(pool.total().reserved_bytes, 0, "{policy:?}");
+        assert_eq!((pool.total().cached_bytes, pool.total().in_use_bytes), (0, 0), "{policy:?}");
+        assert_eq!(upstream.retained(), 0, "{policy:?} keeps an owner");
+    }
+}
+
+#[test]
+fn a_block_is_as_large_as_asked_for_and_known_by_its_size() {
+    every_policy(|upstream, pool| {
+        let address = pool.allocate(upstream, place(1), 5000).expect("upstream has room");
+        assert!(lock(&upstream.state).blocks[&address] >= 5000);
+        assert_eq!(pool.known(address), Some(Known::InUse(5000)));
+        assert_eq!(pool.known(address + 1), None, "only its start is known");
+        assert_eq!(pool.reading(DeviceId::new(1)).in_use_bytes, 5000);
+        assert_eq!(pool.free(upstream, address), Freed::Done);
+        assert_ne!(pool.known(address), Some(Known::InUse(5000)));
+    });
+}
+
+#[test]
+fn what_is_not_the_pools_is_left_alone() {
+    every_policy(|upstream, pool| {
+        assert_eq!(pool.free(upstream, 0x1234), Freed::Unknown);
+        let address = pool.allocate(upstream, place(1), 100).expect("room");
+        assert_eq!(pool.free(upstream, address), Freed::Done);
+        let again = pool.free(upstream, address);
+        assert!(matches!(again, Freed::Twice | Freed::Unknown), "{again:?}");
+        assert_eq!(pool.total().in_use_bytes, 0);
+    });
+}
+
+#[test]
+fn a_limit_is_kept_and_a_lower_one_hurts_only_what_comes_next() {
+    every_policy(|upstream, pool| {
+        let device = DeviceId::new(1);
+        assert_eq!(pool.set_limit(upstream, device, Some(10 * MIB)), None);
+        let kept = pool.allocate(upstream, place(1), 6 * MIB).expect("below the limit");
+        assert_eq!(pool.allocate(upstream, place(1), 5 * MIB), Err(Refused::Limit));
+        assert_eq!(pool.set_limit(upstream, device, Some(MIB)), Some(10 * MIB));
+        assert_eq!(pool.known(kept), Some(Known::InUse(6 * MIB)));
+        assert_eq!(pool.allocate(upstream, place(1), 10), Err(Refused::Limit));
+        assert_eq!(pool.free(upstream, kept), Freed::Done);
+        assert_eq!(pool.reading(device).reserved_bytes, 0, "nothing is cached beyond a limit");
+        pool.allocate(upstream, place(1), MIB).expect("room again, to the byte");
+    });
+}
+
+#[test]
+fn upstreams_refusal_leaves_no_trace() {
+    every_policy(|upstream, pool| {
+        lock(&upstream.state).capacity = Some(MIB);
+        assert_eq!(pool.allocate(upstream, place(1), 2 * MIB), Err(Refused::Upstream("full")));
+        assert_eq!(pool.total().reserved_bytes, 0);
+        pool.allocate(upstream, place(1), MIB - 7).expect("rounding up is not what it fails for");
+    });
+}
+
+#[test]
+fn a_refused_free_changes_nothing() {
+    every_policy(|upstream, pool| {
+        let address = pool.allocate(upstream, place(1), 1 << 50).expect("too large for any class");
+        lock(&upstream.state).refuse_gives = true;
+        assert_eq!(pool.free(upstream, address), Freed::Refused("not now"));
+        assert_eq!(pool.known(address), Some(Known::InUse(1 << 50)));
+        lock(&upstream.state).refuse_gives = false;
+        assert_eq!(pool.free(upstream, address), Freed::Done);
+        assert_eq!((pool.total().reserved_bytes, upstream.count()), (0, 0));
+    });
+}
+
+#[test]
+fn blocks_from_before_count_and_go_back() {
+    every_policy(|upstream, pool| {
+        let address = upstream.take(&place(1), MIB).expect("room");
+        pool.adopt(place(1), address, MIB);
+        pool.set_limit(upstream, DeviceId::new(1), Some(MIB));
+        assert_eq!(pool.allocate(upstream, place(1), 10), Err(Refused::Limit));
+        assert_eq!(pool.free(upstream, address), Freed::Done);
+        assert_eq!((pool.total().reserved_bytes, upstream.count()), (0, 0));
+    });
+}
+
+#[test]
+fn an_address_whose_free_went_past_is_counted_once() {
+    every_policy(|upstream, pool| {
+        let address = pool.allocate(upstream, place(1), MIB).expect("room");
+        pool.adopt(place(1), address, 5);
+        assert_eq!((pool.total().reserved_bytes, pool.total().in_use_bytes), (5, 5));
+        assert_eq!(pool.free(upstream, address), Freed::Done);
+    });
+}
+
+#[test]
+fn host_memory_is_on_no_devices_account() {
+    every_policy(|upstream, pool| {
+        let host = Place { kind: Kind::Host, ..place(1) };
+        pool.set_limit(upstream, DeviceId::new(1), Some(10));
+        pool.allocate(upstream, host, MIB).expect("the limit is the device's");
+        assert_eq!(pool.reading(DeviceId::new(1)).in_use_bytes, 0);
+        assert_eq!(pool.reading(DeviceId::NONE).in_use_bytes, MIB);
+    });
+}
+
+#[test]
+fn threads_share_a_limit_and_leave_nothing() {
+    every_policy(|upstream, pool| {
+        let device = DeviceId::new(1);
+        pool.set_limit(upstream, device, Some(8 * MIB));
+        std::thread::scope(|scope| {
+            for thread in 0..4u64 {
+                scope.spawn(move || {
+                    for round in 0..400u64 {
+                        let Ok(address) =
+                            pool.allocate(upstream, place(1), (thread + round % 3 + 1) * MIB / 2)
+                        else {
+                            pool.trim(upstream, Some(device), u64::MAX, Trim::All);
+                            continue;
+                        };
+                        assert!(pool.reading(device).reserved_bytes <= 8 * MIB);
+                        assert_eq!(pool.free(upstream, address), Freed::Done);
+                    }
+                });
+            }
+        });
+        pool.empty(upstream);
+        assert_eq!((pool.total().reserved_bytes, upstream.count()), (0, 0));
+        assert_eq!((pool.total().cached_bytes, pool.total().in_use_bytes), (0, 0));
+    });
+}
+
+#[test]
+fn a_block_in_flight_is_not_rested_before_its_work_is_done() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    let first = pool.allocate(&upstream, place(1), 1000).expect("room");
+    upstream.queue_work();
+    pool.free(&upstream, first);
+    let second = pool.allocate(&upstream, place(1), 1000).expect("room");
+    assert_ne!(first, second);
+    assert!(lock(&upstream.state).rested.is_empty());
+    upstream.finish_work();
+    assert_eq!(pool.allocate(&upstream, place(1), 999), Ok(first), "done, so it is");
+    assert_eq!(lock(&upstream.state).rested, [first]);
+    assert_eq!((pool.total().hits, pool.total().misses), (1, 2));
+}
+
+#[test]
+fn blocks_serve_only_their_place_and_class() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    let address = pool.allocate(&upstream, place(1), 1000).expect("room");
+    pool.free(&upstream, address);
+    let others = [
+        (place(2), 1000),
+        (Place { kind: Kind::Shared, ..place(1) }, 1000),
+        (Place { handle: 8, ..place(1) }, 1000),
+        (Place { align: 64, ..place(1) }, 1000),
+        (place(1), 2000),
+    ];
+    for (place, bytes) in others {
+        assert_ne!(pool.allocate(&upstream, place, bytes), Ok(address));
+    }
+    assert_eq!(pool.allocate(&upstream, place(1), 1024), Ok(address));
+}
+
+#[test]
+fn a_host_that_runs_ahead_does_not_blow_the_pool_up() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    for _ in 0..100 {
+        let block = pool.allocate(&upstream, place(1), 8 * MIB).expect("room");
+        upstream.queue_work();
+        pool.free(&upstream, block);
+    }
+    let reading = pool.total();
+    assert!(reading.peak_reserved_bytes <= reading.peak_in_use_bytes * 5 / 4, "{reading:?}");
+    assert!(upstream.waits.load(SeqCst) > 90, "it had to wait");
+}
+
+#[test]
+fn changing_sizes_do_not_blow_the_pool_up() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    for round in 0..200u64 {
+        let block = pool.allocate(&upstream, place(1), (round % 40 + 1) * MIB).expect("room");
+        if round % 3 == 0 {
+            upstream.queue_work();
+        }
+        pool.free(&upstream, block);
+    }
+    let reading = pool.total();
+    assert!(reading.peak_reserved_bytes <= 40 * MIB * 5 / 4, "{reading:?}");
+    assert_eq!(reading.reserved_bytes, upstream.held());
+}
+
+#[test]
+fn an_owner_lives_as_long_as_its_cached_blocks_and_no_longer() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    for owner in [1, 2] {
+        let block = pool.allocate(&upstream, place(owner), MIB).expect("room");
+        pool.free(&upstream, block);
+    }
+    assert_eq!(upstream.retained(), 2);
+    pool.owner_released(&upstream, 1);
+    assert_eq!(upstream.retained(), 2, "others keep it");
+    lock(&upstream.state).abandoned.push(1);
+    pool.owner_released(&upstream, 1);
+    assert_eq!((upstream.retained(), upstream.count()), (1, 1));
+    lock(&upstream.state).abandoned.push(2);
+    pool.allocate(&upstream, place(3), MIB).expect("room");
+    assert_eq!(lock(&upstream.state).retained[&2], 0, "found out at the next new place");
+}
+
+#[test]
+fn switching_caching_off_gives_back_and_frees_go_upstream() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    let kept = pool.allocate(&upstream, place(1), MIB).expect("room");
+    let cached = pool.allocate(&upstream, place(1), MIB).expect("room");
+    pool.free(&upstream, cached);
+    pool.set_policy(&upstream, Policy::Direct);
+    assert_eq!(upstream.count(), 1);
+    pool.free(&upstream, kept);
+    assert_eq!((upstream.count(), pool.total().reserved_bytes), (0, 0));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Allocate(u64, usize),
+    Free(usize),
+    Queue,
+    Finish,
+    Trim(u64, bool),
+    Limit(Option<u64>),
+    Policy(bool),
+    Capacity(Option<u64>),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let size = prop_oneof![1u64..5000, 1u64..(4 * MIB), Just(MIB)];
+    let step = prop_oneof![
+        8 => (size, 1usize..3).prop_map(|(bytes, owner)| Step::Allocate(bytes, owner)),
+        6 => (0usize..64).prop_map(Step::Free),
+        3 => Just(Step::Queue),
+        2 => Just(Step::Finish),
+        1 => (0u64..(8 * MIB), any::<bool>()).prop_map(|(bytes, all)| Step::Trim(bytes, all)),
+        1 => prop::option::of(MIB..(16 * MIB)).prop_map(Step::Limit),
+        1 => any::<bool>().prop_map(Step::Policy),
+        1 => prop::option::of(MIB..(16 * MIB)).prop_map(Step::Capacity),
+    ];
+    prop::collection::vec(step, 1..160)
+}
+
+proptest! {
+    /// Whatever a program does, the pool's numbers are those of a model that keeps plain lists, and no block is handed
+    /// out that somebody uses or that work may still touch.
+    #[test]
+    fn agrees_with_a_naive_model(steps in steps(), caching in any::<bool>()) {
+        let policy = if caching { Policy::Caching } else { Policy::Direct };
+        let (upstream, pool) = (Fake::default(), Pool::new(policy));
+        let mut live: Vec<(usize, u64)> = Vec::new();
+        // What was queued when an address was freed.
+        let mut freed: HashMap<usize, usize> = HashMap::new();
+        let mut peak = 0;
+        for step in steps {
+            match step {
+                Step::Allocate(bytes, owner) => {
+                    let before = pool.total().reserved_bytes;
+                    match pool.allocate(&upstream, place(owner), bytes) {
+                        Ok(address) => {
+                            prop_assert!(live.iter().all(|&(other, _)| other != address), "used twice");
+                            let fence = freed.remove(&address).unwrap_or(0);
+                            prop_assert!(upstream.passed(&fence), "still in flight");
+                            prop_assert!(lock(&upstream.state).blocks[&address] >= bytes);
+                            live.push((address, bytes));
+                        }
+                        Err(Refused::Limit) => {
+                            let limit = pool.limit(DeviceId::new(1)).expect("a limit refuses");
+                            prop_assert!(pool.total().reserved_bytes + bytes > limit);
+                        }
+                        Err(Refused::Upstream(_)) => {
+                            prop_assert!(lock(&upstream.state).capacity.is_some());
+                            prop_assert!(pool.total().reserved_bytes <= before);
+                        }
+                    }
+                }
+                Step::Free(index) if !live.is_empty() => {
+                    let (address, _) = live.swap_remove(index % live.len());
+                    prop_assert_eq!(pool.free(&upstream, address), Freed::Done);
+                    freed.insert(address, upstream.queued.load(SeqCst));
+                }
+                Step::Free(_) => {}
+                Step::Queue => upstream.queue_work(),
+                Step::Finish => upstream.finish_work(),
+                Step::Trim(bytes, all) => {
+                    let which = if all { Trim::All } else { Trim::Rested };
+                    let before = pool.total().reserved_bytes;
+                    let gone = pool.trim(&upstream, Some(DeviceId::new(1)), bytes, which);
+                    prop_assert_eq!(pool.total().reserved_bytes, before - gone);
+                    if all && gone < bytes {
+                        prop_assert_eq!(pool.total().cached_bytes, 0);
+                    }
+                }
+                Step::Limit(limit) => {
+                    pool.set_limit(&upstream, DeviceId::new(1), limit);
+                    let reading = pool.total();
+                    let over = limit.is_some_and(|limit| reading.reserved_bytes > limit);
+                    prop_assert!(!over || reading.cached_bytes == 0);
+                }
+                Step::Policy(caching) => {
+                    pool.set_policy(&upstream, if caching { Policy::Caching } else { Policy::Direct });
+                }
+                Step::Capacity(capacity) => lock(&upstream.state).capacity = capacity,
+            }
+            let reading = pool.total();
+            let in_use: u64 = live.iter().map(|&(_, bytes)| bytes).sum();
+            peak = in_use.max(peak);
+            let taken: u64 = live.iter().map(|(address, _)| lock(&upstream.state).blocks[address]).sum();
+            prop_assert_eq!(reading.in_use_bytes, in_use);
+            prop_assert_eq!(reading.peak_in_use_bytes, peak);
+            prop_assert_eq!(reading.reserved_bytes, upstream.held());
+            prop_assert_eq!(reading.cached_bytes, upstream.held() - taken);
+            prop_assert!(live.iter().all(|&(address, bytes)| pool.known(address) == Some(Known::InUse(bytes))));
+        }
+        for (address, _) in live {
+            prop_assert_eq!(pool.free(&upstream, address), Freed::Done);
+        }
+        pool.empty(&upstream);
+        prop_assert_eq!((pool.total().reserved_bytes, upstream.count()), (0, 0));
+    }
+}

@@ -1,0 +1,400 @@
+//! The pool and the limits, as the shims meet them.
+//!
+//! While it is on, requests for plain USM go through [`allocate`] and frees through [`free`]; what is special (a pool of
+//! the runtime's own, flags, queue-ordered calls) goes to the runtime as it is. While it is off, both only forward. The
+//! decisions are `dpmem-core`'s; here are the runtime as its upstream ([`runtime`]), the knowledge of when freed memory
+//! is at rest ([`guard`]), and the way out of a shortage ([`shortage`]).
+//!
+//! If anything in here panics, the program's request is forwarded and nothing is cached any more.
+
+pub(crate) mod guard;
+mod runtime;
+mod shortage;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use dpmem_core::pool::{Freed, Known, Place, Policy, Pool, PoolReading, Refused};
+use dpmem_core::{DeviceId, Kind, MAX_DEVICES, Size};
+use runtime::Runtime;
+pub use runtime::poison;
+pub use shortage::{Shortage, Stage, on_shortage};
+
+use crate::abi::{
+    self, Handle, INVALID_VALUE, OUT_OF_DEVICE_MEMORY, Pointer, SUCCESS, USM_DEVICE_DESCRIPTOR,
+    USM_HOST_DESCRIPTOR, UrResult, UsmDescriptor,
+};
+use crate::functions::{Function, original};
+use crate::recorder::Out;
+use crate::{devices, fault, fork};
+
+/// Whether requests go through the pool.
+static ON: AtomicBool = AtomicBool::new(false);
+/// Whether addresses may be the pool's: from its first block on.
+static USED: AtomicBool = AtomicBool::new(false);
+static POOL: OnceLock<Pool<Runtime>> = OnceLock::new();
+static SETTINGS: Mutex<Settings> = Mutex::new(Settings { caching: false, limit: None });
+/// The devices whose limit has been worked out, or set for them alone. Changes under the lock of `SETTINGS`.
+static RESOLVED: [AtomicBool; MAX_DEVICES] = [const { AtomicBool::new(false) }; MAX_DEVICES];
+
+struct Settings {
+    /// What was asked for; the policy follows when the runtime has been found.
+    caching: bool,
+    /// The limit of devices without one of their own.
+    limit: Option<Size>,
+}
+
+/// A request of the program's for USM.
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) kind: Kind,
+    pub(crate) context: Handle,
+    pub(crate) device: Handle,
+    pub(crate) descriptor: Pointer,
+    /// A pool of the runtime's own that the memory is to come from.
+    pub(crate) pool: Handle,
+    pub(crate) bytes: usize,
+    pub(crate) out: Out,
+}
+
+/// What the pool is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolStatus {
+    /// Whether requests go through it: a pool or a limit is on.
+    pub on: bool,
+    /// Whether freed blocks are kept.
+    pub caching: bool,
+    /// Whether caching was asked for and is impossible, because in this runtime it can't be seen when memory is at rest.
+    pub impossible: bool,
+}
+
+fn pool() -> &'static Pool<Runtime> {
+    POOL.get_or_init(|| Pool::new(Policy::Direct))
+}
+
+fn settings() -> std::sync::MutexGuard<'static, Settings> {
+    SETTINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Switches the pool on or off, and sets the limit of every device. Takes effect at once if the hook is in, else when it
+/// comes in.
+pub fn pool_configure(caching: bool, limit: Option<Size>) {
+    {
+        let mut settings = settings();
+        settings.caching = caching;
+        settings.limit = limit;
+        for (device, resolved) in RESOLVED.iter().enumerate() {
+            resolved.store(false, Ordering::Release);
+            if let Some(pool) = POOL.get() {
+                pool.set_limit(&Runtime::OURS, DeviceId::new(device), None);
+            }
+        }
+    }
+    apply();
+}
+
+/// The limit of one device from now on; `None` for none. The limit before.
+pub fn pool_limit(device: DeviceId, limit: Option<u64>) -> Option<u64> {
+    if device == DeviceId::NONE || fork::is_child() {
+        return None;
+    }
+    resolve(device);
+    let before = pool().set_limit(&Runtime::OURS, device, limit);
+    apply();
+    before
+}
+
+/// The limit of a device that is in force, the one for all devices included.
+pub fn pool_limit_of(device: DeviceId) -> Option<u64> {
+    if device == DeviceId::NONE || fork::is_child() {
+        return None;
+    }
+    resolve(device);
+    pool().limit(device)
+}
+
+/// Gives cached memory back; the bytes that went.
+pub fn pool_empty() -> u64 {
+    if fork::is_child() { 0 } else { pool().empty(&Runtime::OURS) }
+}
+
+/// What it is set to.
+pub fn pool_status() -> PoolStatus {
+    let wanted = !fork::is_child() && settings().caching;
+    let caching = wanted && pool().policy() == Policy::Caching;
+    PoolStatus { on: is_on(), caching, impossible: wanted && is_on() && !caching && guard_is_decided() }
+}
+
+/// The numbers of a device, or the sums over all.
+pub fn pool_reading(device: Option<DeviceId>) -> PoolReading {
+    if fork::is_child() {
+        return PoolReading::default();
+    }
+    device.map_or_else(|| pool().total(), |device| pool().reading(device))
+}
+
+/// Starts the peak of what is reserved on a device anew.
+pub fn pool_reset_peak(device: DeviceId) {
+    pool().reset_peak(device);
+}
+
+/// Takes in what the program has already: address, bytes, kind and device of each block. `still` says whether a block
+/// is there now, asked after it was entered.
+pub fn pool_adopt(blocks: &[(usize, u64, Kind, DeviceId)], still: impl Fn(usize) -> bool) {
+    for &(address, bytes, kind, device) in blocks {
+        if pool().known(address).is_some() {
+            continue;
+        }
+        USED.store(true, Ordering::Release);
+        let place = Place { owner: 0, handle: 0, device, kind, align: 0 };
+        pool().adopt(place, address, bytes);
+        if !still(address) {
+            pool().disown(address);
+        }
+    }
+}
+
+/// Whether requests go through the pool.
+pub(crate) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Whether a pool or a limit has been asked for, so that the hook must stay in.
+pub(crate) fn is_wanted() -> bool {
+    let settings = settings();
+    settings.caching || settings.limit.is_some() || POOL.get().is_some_and(has_limit)
+}
+
+fn has_limit(pool: &Pool<Runtime>) -> bool {
+    (1..MAX_DEVICES).any(|device| pool.limit(DeviceId::new(device)).is_some())
+}
+
+/// The hook has come in: what was asked for takes effect.
+pub(crate) fn came_in() {
+    apply();
+}
+
+/// The hook is about to go: everything goes back, and nothing comes through here any more.
+pub(crate) fn leave() {
+    switch_off();
+    if let Some(pool) = POOL.get() {
+        pool.close(&Runtime::OURS);
+    }
+    USED.store(false, Ordering::Release);
+}
+
+/// Safe in a forked child: it only stores to atomics.
+pub(crate) fn switch_off() {
+    ON.store(false, Ordering::Release);
+    guard::switch(false);
+}
+
+/// In a forked child no lock of ours is taken again.
+pub(crate) fn leave_child() {
+    switch_off();
+    USED.store(false, Ordering::Release);
+}
+
+fn apply() {
+    if fork::is_child() || original::usm_free().is_none() {
+        return;
+    }
+    let caching = settings().caching && guard::is_possible();
+    guard::switch(caching);
+    pool().set_policy(&Runtime::OURS, if caching { Policy::Caching } else { Policy::Direct });
+    ON.store(is_wanted(), Ordering::Release);
+}
+
+fn guard_is_decided() -> bool {
+    original::usm_free().is_some()
+}
+
+/// Works the limit for all devices out for one.
+fn resolve(device: DeviceId) {
+    let resolved = &RESOLVED[device.index()];
+    if resolved.load(Ordering::Acquire) {
+        return;
+    }
+    let settings = settings();
+    if resolved.load(Ordering::Acquire) {
+        return;
+    }
+    if let Some(size) = settings.limit {
+        let capacity = match size {
+            Size::Bytes(_) => Some(0),
+            Size::Share(_) => devices::capacity(device),
+        };
+        pool().set_limit(&Runtime::OURS, device, capacity.map(|capacity| size.of(capacity)));
+    }
+    resolved.store(true, Ordering::Release);
+}
+
+/// Serves a request, or has `forward` do so where it is none of the pool's.
+pub(crate) fn allocate(request: Request, forward: impl FnOnce() -> UrResult) -> UrResult {
+    if !is_on()
+        || request.bytes == 0
+        || request.out.is_null()
+        || !request.pool.is_null()
+        || !is_plain(&request)
+    {
+        let result = forward();
+        if result != SUCCESS && request.bytes > 0 {
+            shortage::explain(&request, result);
+        }
+        return result;
+    }
+    match fault::caught_nested(|| serve(&request)) {
+        Some(Ok(address)) => {
+            // SAFETY: the program gave this place for the result, and it is not null.
+            unsafe { *request.out = address as Pointer };
+            SUCCESS
+        }
+        Some(Err(refusal)) => refusal,
+        None => {
+            switch_off();
+            forward()
+        }
+    }
+}
+
+fn serve(request: &Request) -> Result<usize, UrResult> {
+    let (pool, runtime) = (pool(), Runtime { descriptor: request.descriptor, context: std::ptr::null_mut() });
+    let place = place_of(request);
+    if !USED.load(Ordering::Relaxed) {
+        USED.store(true, Ordering::Release);
+    }
+    if place.device != DeviceId::NONE {
+        resolve(place.device);
+    }
+    let answer = pool.allocate(&runtime, place, request.bytes as u64);
+    let answer = answer.or_else(|refused| shortage::overcome(pool, &runtime, request, place, refused));
+    answer.map_err(|refused| match refused {
+        Refused::Limit => OUT_OF_DEVICE_MEMORY,
+        Refused::Upstream(refusal) => refusal,
+    })
+}
+
+fn place_of(request: &Request) -> Place {
+    let Request { kind, context, device, descriptor, .. } = *request;
+    let (device_id, handle) = match kind {
+        Kind::Host => (DeviceId::NONE, 0),
+        _ => (devices::devices().number(device), device as usize),
+    };
+    // SAFETY: a descriptor that is not null is the program's, of this form.
+    let align =
+        unsafe { descriptor.cast::<UsmDescriptor>().as_ref() }.map_or(0, |descriptor| descriptor.align);
+    Place { owner: context as usize, handle, device: device_id, kind, align }
+}
+
+/// Whether memory that is described so is like any other of its kind.
+fn is_plain(request: &Request) -> bool {
+    // SAFETY: a descriptor that is not null is the program's, of this form.
+    let Some(descriptor) = (unsafe { request.descriptor.cast::<UsmDescriptor>().as_ref() }) else {
+        return true;
+    };
+    let mut next = descriptor.next;
+    for _ in 0..4 {
+        // SAFETY: what hangs on a descriptor begins with its type and what hangs on it in turn; only of types that have
+        // flags are these looked at.
+        let Some(extension) = (unsafe { next.as_ref() }) else { return descriptor.hints == 0 };
+        if !matches!(extension.structure, USM_HOST_DESCRIPTOR | USM_DEVICE_DESCRIPTOR) || extension.flags != 0
+        {
+            return false;
+        }
+        next = extension.next;
+    }
+    false
+}
+
+/// Takes a block back, or has `forward` do so where it is none of the pool's.
+pub(crate) fn free(context: Handle, pointer: Pointer, forward: impl FnOnce() -> UrResult) -> UrResult {
+    if !USED.load(Ordering::Acquire) || pointer.is_null() {
+        return forward();
+    }
+    let runtime = Runtime { context, ..Runtime::OURS };
+    match fault::caught_nested(|| pool().free(&runtime, pointer as usize)) {
+        Some(Freed::Done) => SUCCESS,
+        Some(Freed::Unknown) => forward(),
+        Some(Freed::Twice) => INVALID_VALUE,
+        Some(Freed::Refused(refusal)) => refusal,
+        // It is not known how far it came. A lost block is better than one that is freed twice.
+        None => {
+            switch_off();
+            SUCCESS
+        }
+    }
+}
+
+/// A context has been released, perhaps for the last time but for us.
+pub(crate) fn context_released(context: Handle) {
+    if USED.load(Ordering::Acquire) {
+        fault::caught_nested(|| pool().owner_released(&Runtime::OURS, context as usize));
+    }
+}
+
+/// Puts right what the runtime says about an address of the pool's: a block is as large as the program asked, and a
+/// freed one is none.
+pub(crate) fn alloc_info(
+    context: Handle,
+    pointer: Pointer,
+    property: u32,
+    bytes: usize,
+    value: Pointer,
+    answered: *mut usize,
+) -> Option<UrResult> {
+    if !USED.load(Ordering::Acquire) {
+        return None;
+    }
+    let base = base_of(context, pointer)?;
+    let known = pool().known(base)?;
+    let (size, word) = match (known, property) {
+        (Known::InUse(asked), abi::USM_ALLOC_INFO_SIZE) => (size_of::<usize>(), asked as usize),
+        (Known::Free, abi::USM_ALLOC_INFO_TYPE) => (size_of::<u32>(), abi::USM_TYPE_UNKNOWN as usize),
+        (Known::Free, abi::USM_ALLOC_INFO_BASE | abi::USM_ALLOC_INFO_SIZE) => (size_of::<usize>(), 0),
+        _ => return None,
+    };
+    // SAFETY: the program gave room of `bytes` at `value` and a place for the size of the answer, or null for what it
+    // does not want; the answer is little-endian, so the low bytes of the word are the 32-bit number.
+    unsafe {
+        if let Some(answered) = answered.as_mut() {
+            *answered = size;
+        }
+        if !value.is_null() {
+            if bytes < size {
+                return Some(abi::INVALID_SIZE);
+            }
+            std::ptr::copy_nonoverlapping((&raw const word).cast::<u8>(), value.cast::<u8>(), size);
+        }
+    }
+    Some(SUCCESS)
+}
+
+fn base_of(context: Handle, pointer: Pointer) -> Option<usize> {
+    let info = original::usm_alloc_info()?;
+    let mut base = 0usize;
+    let into = (&raw mut base).cast();
+    // SAFETY: the context is in use by the call being answered; any address may be asked about, and the answer is one
+    // pointer.
+    let result = unsafe {
+        info(context, pointer, abi::USM_ALLOC_INFO_BASE, size_of::<usize>(), into, std::ptr::null_mut())
+    };
+    (result == SUCCESS && base != 0).then_some(base)
+}
+
+/// For tests and benchmarks: what a function of the runtime is called through, and the function itself.
+pub fn entry(name: &str) -> Option<(usize, usize)> {
+    let function = Function::ALL.iter().find(|function| function.name() == name)?;
+    Some((function.shim()?, function.original_address())).filter(|&(_, original)| original != 0)
+}
+
+/// For tests and benchmarks: context and device of each place that blocks have come from, as the runtime has them.
+pub fn places() -> Vec<(usize, usize, Kind)> {
+    POOL.get().map_or_else(Vec::new, |pool| {
+        pool.places().into_iter().map(|place| (place.owner, place.handle, place.kind)).collect()
+    })
+}
+
+/// What a device can hold, and the largest block it gives, as the runtime says.
+pub fn device_room(device: DeviceId) -> (Option<u64>, Option<u64>) {
+    (devices::capacity(device), devices::max_alloc(device))
+}

@@ -1,0 +1,194 @@
+//! The way out of a shortage: what is tried, in order, before a request fails; and who is told when it does.
+//!
+//! The stages: give cached blocks at rest back; wait for work that is queued, also for what dpctl keeps alive for it;
+//! run Python's cyclic collector; call the program's callbacks. After each the request is tried again, and what helped
+//! is counted.
+//!
+//! This is the one place on the hook path that may enter Python, and then only: on a thread that Python knows; with no
+//! lock of ours held (the shim has not entered the recording yet, and the pool has returned); once at a time on a
+//! thread, so a request that fails inside a callback fails at once; and every wait is bounded. Waits of our own let the
+//! GIL be: a thread that holds it goes through Python to wait, which releases it.
+
+use std::cell::Cell;
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use dpmem_core::pool::{Place, Pool, Refused, Rescue, Trim};
+use dpmem_core::{DeviceId, Kind};
+
+use super::runtime::Runtime;
+use super::{Request, guard};
+use crate::abi::UrResult;
+use crate::{devices, fault, frames};
+
+/// How long queued work is waited for on this side, where Python does not take part.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often callbacks that say that they have freed something are believed.
+const CALLBACK_ROUNDS: usize = 8;
+
+/// What Python is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Wait for queued work and what dpctl keeps alive for it.
+    Wait,
+    /// Run the cyclic collector.
+    Collect,
+    /// Call the program's callbacks; true if one says that it is worth another try.
+    Callbacks,
+    /// The request has failed: keep the reasons.
+    Explain,
+}
+
+/// A request that can't be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// What was asked for.
+    pub bytes: u64,
+    /// Of which kind.
+    pub kind: Kind,
+    /// On which device; of host memory, the one device of its context.
+    pub device: DeviceId,
+    /// Whether the limit stood in the way, and not the runtime.
+    pub by_limit: bool,
+    /// What the runtime answered, 0 if it was not asked.
+    pub code: i32,
+}
+
+type OnShortage = fn(Stage, &Shortage) -> bool;
+static ON_SHORTAGE: RwLock<Option<OnShortage>> = RwLock::new(None);
+
+thread_local! {
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Who does what only Python can do. Called on a thread that Python knows, with the GIL.
+pub fn on_shortage(call: Option<OnShortage>) {
+    *ON_SHORTAGE.write().unwrap_or_else(PoisonError::into_inner) = call;
+}
+
+/// Refuses re-entry while it lives.
+struct Entered;
+
+impl Entered {
+    fn new() -> Option<Self> {
+        let free = INSIDE.try_with(|inside| !inside.replace(true)).unwrap_or(false);
+        free.then_some(Entered)
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let _ = INSIDE.try_with(|inside| inside.set(false));
+    }
+}
+
+fn ask_python(stage: Stage, shortage: &Shortage) -> bool {
+    // Inside our own part of a shim no other call of the program's may be served.
+    if fault::is_inside() {
+        return false;
+    }
+    let call = *ON_SHORTAGE.read().unwrap_or_else(PoisonError::into_inner);
+    let Some(call) = call else { return false };
+    frames::with_gil(|| call(stage, shortage)).unwrap_or(false)
+}
+
+/// The runtime has refused a request that does not go through the pool.
+#[cold]
+pub(super) fn explain(request: &Request, code: UrResult) {
+    let Some(_entered) = Entered::new() else { return };
+    ask_python(Stage::Explain, &shortage_of(request, Refused::Upstream(code)));
+}
+
+/// Tries to serve a request after all.
+#[cold]
+pub(super) fn overcome(
+    pool: &Pool<Runtime>,
+    runtime: &Runtime,
+    request: &Request,
+    place: Place,
+    first: Refused<UrResult>,
+) -> Result<usize, Refused<UrResult>> {
+    let Some(_entered) = Entered::new() else { return Err(first) };
+    let bytes = request.bytes as u64;
+    let mut last = first;
+    let mut again = |rescue: Rescue| match pool.allocate(runtime, place, bytes) {
+        Ok(address) => {
+            pool.rescued(&place, rescue);
+            Some(address)
+        }
+        Err(refused) => {
+            last = refused;
+            None
+        }
+    };
+    // A request that could not even be served by an empty device needs no waiting.
+    let hopeless = is_hopeless(pool, &place, bytes);
+    if !hopeless {
+        if pool.trim(runtime, Some(account(&place)), bytes, Trim::Rested) > 0
+            && let Some(address) = again(Rescue::Trim)
+        {
+            return Ok(address);
+        }
+        let shortage = shortage_of(request, first);
+        let waited = wait_natively(&place);
+        let waited = ask_python(Stage::Wait, &shortage) || waited;
+        if waited {
+            pool.trim(runtime, Some(account(&place)), bytes, Trim::Rested);
+            if let Some(address) = again(Rescue::Wait) {
+                return Ok(address);
+            }
+        }
+        if ask_python(Stage::Collect, &shortage) {
+            pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
+            if let Some(address) = again(Rescue::Collect) {
+                return Ok(address);
+            }
+        }
+    }
+    let shortage = shortage_of(request, first);
+    for _ in 0..CALLBACK_ROUNDS {
+        if !ask_python(Stage::Callbacks, &shortage) {
+            break;
+        }
+        pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
+        if let Some(address) = again(Rescue::Callback) {
+            return Ok(address);
+        }
+    }
+    ask_python(Stage::Explain, &shortage_of(request, last));
+    Err(last)
+}
+
+/// Waits for what the queues of the context have been given, unless this thread holds the GIL: then Python waits.
+fn wait_natively(place: &Place) -> bool {
+    if frames::thread_has_gil() {
+        return false;
+    }
+    guard::fence(place.owner, u64::MAX).is_some_and(|fence| guard::wait(&fence, PATIENCE))
+}
+
+fn is_hopeless(pool: &Pool<Runtime>, place: &Place, bytes: u64) -> bool {
+    if place.kind == Kind::Host {
+        return false;
+    }
+    let beyond = |most: Option<u64>| most.is_some_and(|most| bytes > most);
+    beyond(pool.limit(place.device))
+        || beyond(devices::max_alloc(place.device))
+        || beyond(devices::capacity(place.device))
+}
+
+fn account(place: &Place) -> DeviceId {
+    if place.kind == Kind::Host { DeviceId::NONE } else { place.device }
+}
+
+fn shortage_of(request: &Request, refused: Refused<UrResult>) -> Shortage {
+    let device = match request.kind {
+        Kind::Host => devices::of_context(request.context),
+        _ => devices::devices().number(request.device),
+    };
+    let (by_limit, code) = match refused {
+        Refused::Limit => (true, 0),
+        Refused::Upstream(code) => (false, code),
+    };
+    Shortage { bytes: request.bytes as u64, kind: request.kind, device, by_limit, code }
+}

@@ -1,0 +1,277 @@
+"""What Python does in a shortage of device memory, and the error that explains itself.
+
+`_on_shortage` is called by the hook, inside an allocation of the program's: nothing may be raised from here. Every
+wait is bounded, and lets the GIL go.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+
+from dpmem import _native, _recording, _runtime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+#: How long queued work is waited for, in all and without anything getting free, in seconds.
+_WAIT_S, _PATIENCE_S = 120.0, 20.0
+#: Different failures that are kept for the report.
+_FAILURES_MAX = 256
+
+_callbacks: list[Callable[[Any], object]] = []
+_error: type | None = None
+#: The newest failure of each thread, until an exception has taken it, and of all.
+_pending: dict[int, Failure] = {}
+_last: Failure | None = None
+#: What failed, by place and reason, for the report.
+failures: dict[tuple[object, ...], dict[str, Any]] = {}
+
+
+class Failure:
+    """An allocation that failed, and how things stood."""
+
+    def __init__(self, requested: int, kind: str, device: str | None, by_limit: bool) -> None:
+        self.requested_bytes = requested
+        self.kind = kind
+        self.device = device
+        self.by_limit = by_limit
+        capacity, largest = _native.device_room(device) if device else (None, None)
+        self.capacity_bytes = capacity
+        self.max_alloc_bytes = largest
+        self.limit_bytes = _native.pool_limit_of(device) if device else None
+        self.free_bytes: int | None = None
+        self.holders: list[dict[str, Any]] = []
+        self.cached_bytes = 0
+        self.referenced_bytes: int | None = None
+        self.in_flight_bytes: int | None = None
+        self.file, self.line, self.function = _user_line()
+        self.text = ""
+
+
+def install() -> None:
+    """Have the hook call in a shortage."""
+    _native.pool_on_shortage(_on_shortage)
+
+
+def uninstall() -> None:
+    """The interpreter is about to go: nobody is to be called any more."""
+    _native.pool_on_shortage(None)
+
+
+def add_callback(callback: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Register a callback of the program."""
+    _callbacks.append(callback)
+    return callback
+
+
+def last_out_of_memory() -> Any:
+    """Tell of the newest allocation that failed for lack of memory: an `OutOfDeviceMemory`; None if there was none.
+
+    For handlers of the `RuntimeError` that dpnp's C++ raises itself for its temporaries. It may be raised in turn:
+    `raise dpmem.last_out_of_memory() from error`.
+    """
+    return None if _last is None else _described(_last)
+
+
+def text_for(error: BaseException | None) -> str | None:
+    """The explanation that belongs under the traceback of an exception, if its own text doesn't hold it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if _error is not None and isinstance(error, _error):
+            return None
+        if _last is not None and _is_refusal(error):
+            return _last.text
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return None
+
+
+def _is_refusal(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
+    text = str(error).lower()
+    return isinstance(error, (RuntimeError, Exception)) and ("unable to allocate" in text or "usm allocation" in text)
+
+
+def error_class() -> type:
+    """`OutOfDeviceMemory`, made when it is first needed, because it derives from a class of dpctl's."""
+    global _error
+    if _error is None:
+        import dpctl.memory
+
+        _error = _make(dpctl.memory.USMAllocationError)
+    return _error
+
+
+def _make(base: type) -> type:
+    bases = (base, *(cls for cls in (MemoryError, RuntimeError) if not issubclass(base, cls)))
+
+    def __init__(self: Any, *arguments: object) -> None:
+        # dpctl raises with a text of its own; what this thread's newest failure is, it doesn't know.
+        failure = _pending.pop(_ident(), None)
+        Exception.__init__(self, *((failure.text,) if failure is not None else arguments))
+        _fill(self, failure)
+
+    return type(
+        "OutOfDeviceMemory",
+        bases,
+        {
+            "__init__": __init__,
+            "__module__": "dpmem",
+            "__doc__": "Device memory that was asked for is not to be had. The text says who holds what.",
+        },
+    )
+
+
+def _described(failure: Failure) -> Any:
+    error = error_class()(failure.text)
+    error.args = (failure.text,)
+    _fill(error, failure)
+    return error
+
+
+def _fill(error: Any, failure: Failure | None) -> None:
+    for name in ("requested_bytes", "free_bytes", "limit_bytes", "max_alloc_bytes", "device", "kind"):
+        setattr(error, name, getattr(failure, name, None))
+    error.holders = list(failure.holders) if failure is not None else []
+
+
+def _bind() -> None:
+    """Have dpctl raise our class where it would raise its own, which ours is derived from."""
+    module = sys.modules.get("dpctl.memory._memory")
+    current = getattr(module, "USMAllocationError", None)
+    if current is not None and current is not error_class():
+        module.USMAllocationError = error_class()  # type: ignore[union-attr]
+
+
+def _on_shortage(stage: str, requested: int, kind: str, index: int, by_limit: bool, code: int) -> bool:
+    try:
+        if stage == "wait":
+            return _wait(requested, _device_at(index))
+        if stage == "collect":
+            return _collect()
+        if stage == "callbacks":
+            return _ask_callbacks(requested, kind, _device_at(index), by_limit)
+        return _explain(requested, kind, _device_at(index), by_limit)
+    except KeyboardInterrupt:
+        # The program gets it when it is back in its own code.
+        import _thread
+
+        _thread.interrupt_main()
+    except Exception as error:
+        # The program's request fails as it would have; that is all that can be done here.
+        _native.process_write(2, f"dpmem: could not explain a failed allocation: {type(error).__name__}: {error}\n")
+    return False
+
+
+def _device_at(index: int) -> str | None:
+    _runtime.name_devices()
+    return _native.device_name_at(index)
+
+
+def _wait(requested: int, device: str | None) -> bool:
+    """Wait until there is room or no work is left; whether another try is worthwhile."""
+    waiting = _runtime.Waiting()
+    before = _room(device)
+    deadline = time.monotonic() + _WAIT_S
+    patience = time.monotonic() + _PATIENCE_S
+    pause = 0.0002
+    most = before
+    while not waiting.is_over():
+        now = time.monotonic()
+        room = _room(device)
+        if room is not None and room >= requested:
+            return True
+        if room is not None and most is not None and room > most:
+            most, patience = room, now + _PATIENCE_S
+        if now > min(deadline, patience):
+            break
+        time.sleep(pause)
+        pause = min(2 * pause, 0.005)
+    return waiting.begun
+
+
+def _room(device: str | None) -> int | None:
+    """Bytes that a limit leaves, cached ones included; None without a limit."""
+    limit = _native.pool_limit_of(device) if device else None
+    if limit is None:
+        return None
+    reading = _native.pool_reading(device)
+    return int(limit - reading["reserved_bytes"] + reading["cached_bytes"])
+
+
+def _collect() -> bool:
+    if gc.collect() == 0:
+        return False
+    _runtime.drain(_PATIENCE_S)
+    return True
+
+
+def _ask_callbacks(requested: int, kind: str, device: str | None, by_limit: bool) -> bool:
+    again = False
+    for callback in list(_callbacks):
+        shortage = Failure(requested, kind, device, by_limit)
+        try:
+            again = callback(shortage) is True or again
+        except Exception:
+            # As the interpreter tells of exceptions that nobody can catch.
+            sys.stderr.write(f"Exception ignored in {callback!r}, a callback of dpmem.on_out_of_memory:\n")
+            sys.excepthook(*sys.exc_info())
+    return again
+
+
+def _explain(requested: int, kind: str, device: str | None, by_limit: bool) -> bool:
+    global _last
+    from dpmem import _shortage_text
+
+    failure = Failure(requested, kind, device, by_limit)
+    _shortage_text.complete(failure)
+    _last = failure
+    if len(_pending) > _FAILURES_MAX:
+        _pending.clear()
+    _pending[_ident()] = failure
+    _keep(failure)
+    _bind()
+    return True
+
+
+def _keep(failure: Failure) -> None:
+    key = (failure.file, failure.line, failure.kind, failure.device, failure.by_limit)
+    entry = failures.get(key)
+    if entry is None:
+        if len(failures) >= _FAILURES_MAX:
+            return
+        entry = failures[key] = {
+            "file": failure.file,
+            "line": failure.line,
+            "kind": failure.kind,
+            "device": failure.device,
+            "by_limit": failure.by_limit,
+            "count": 0,
+            "requested_bytes": 0,
+            "limit_bytes": failure.limit_bytes,
+            "capacity_bytes": failure.capacity_bytes,
+            "max_alloc_bytes": failure.max_alloc_bytes,
+        }
+    entry["count"] += 1
+    entry["requested_bytes"] = max(entry["requested_bytes"], failure.requested_bytes)
+
+
+def _ident() -> int:
+    import _thread
+
+    return _thread.get_ident()
+
+
+def _user_line() -> tuple[str | None, int | None, str | None]:
+    """The program's own line that is being executed: the first frame that is no library's."""
+    frame = sys._getframe()
+    while frame is not None:
+        if _recording.is_own(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+        frame = frame.f_back  # type: ignore[assignment]
+    return None, None, None

@@ -1,0 +1,148 @@
+"""The caching pool and limits: `enable_pool`, `disable_pool`, `empty_cache`, `set_memory_limit` and its kin.
+
+A limit counts what is *reserved*: device and shared memory that the process has taken from the runtime, what the pool
+keeps included. Host memory takes no room on a device and is not limited.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dpmem import _accounting, _native, _out_of_memory, _runtime, _tracking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def enable_pool(limit: int | str | None = None) -> None:
+    """Serve USM from a caching pool from now on.
+
+    Freed blocks are kept and handed out again once the work that was queued when they were freed is done; a request
+    costs a fraction of a microsecond then, where the runtime may take a system call and page faults. Recording is
+    switched on if it is off, as limits and out-of-memory errors need it.
+
+    Parameters
+    ----------
+    limit
+        The limit of each device that has none of its own: bytes, or a text such as `"4GiB"` or `"50%"`. None: none.
+
+    Raises
+    ------
+    ValueError, TypeError
+        `limit` is no size.
+    RuntimeError
+        The runtime in this process can't be observed, or it can't be seen there when freed memory may be reused.
+    """
+    text = None if limit is None else _text(limit)
+    _begin()
+    _native.pool_configure(True, text)
+    if _native.pool_status()[2]:
+        disable_pool()
+        raise RuntimeError("this runtime doesn't tell when freed memory may be reused, so nothing can be cached")
+
+
+def disable_pool() -> None:
+    """Switch the pool and all limits off and give everything back that is cached."""
+    _native.pool_configure(False, None)
+    if not _tracking.is_tracking() and _native.hook_status()["phase"] == "installed":
+        _native.hook_remove()
+
+
+def empty_cache() -> int:
+    """Give everything back that the pool keeps for reuse. How many bytes went."""
+    return _native.pool_empty()
+
+
+def set_memory_limit(limit: int | str | None, device: Any = None) -> int | None:
+    """Refuse allocations that would take what this process has reserved on a device beyond a limit.
+
+    Before one fails, cached blocks are given back, queued work is waited for, Python's cyclic collector runs, and the
+    callbacks of `on_out_of_memory` are called. A limit below what is in use makes the next allocation fail and hurts
+    nothing else.
+
+    Parameters
+    ----------
+    limit
+        Bytes, or a text such as `"4GiB"` or `"50%"` of the capacity; None for none.
+    device
+        As in `memory_allocated`.
+
+    Returns
+    -------
+    int or None
+        The limit before.
+
+    Raises
+    ------
+    ValueError, TypeError
+        `limit` is no size, or `device` names no device.
+    RuntimeError
+        The runtime in this process can't be observed, or nothing is known of the device's capacity.
+    """
+    text = None if limit is None else _text(limit)
+    _begin()
+    name = _known_device(device)
+    size: int | None = None
+    if text is not None:
+        size, share = _native.size_parse(text)
+        if share is not None:
+            capacity = _native.device_room(name)[0]
+            if capacity is None:
+                raise RuntimeError(f"the capacity of `{name}` is unknown: give the limit in bytes")
+            size = int(capacity * share)
+    return _native.pool_limit(name, size)
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Limit this process to a fraction of a device's capacity, above 0 and at most 1. As `set_memory_limit`.
+
+    Raises
+    ------
+    ValueError
+        `fraction` is out of range.
+    """
+    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction <= 1:
+        raise ValueError(f"expected a fraction above 0 and at most 1, got {fraction!r}")
+    set_memory_limit(f"{fraction * 100:.10f}%", device)
+
+
+def on_out_of_memory(callback: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Have `callback` called before an allocation fails for lack of memory, where a pool or a limit is on.
+
+    It gets an object with `requested_bytes`, `device`, `kind` and `limit_bytes`, may free what the program can do
+    without, and returns True if another try is worthwhile. What it raises is shown and counts as False. Callbacks run
+    on the allocating thread, in the order of their registration; an allocation that fails inside one fails at once.
+
+    Can be used as a decorator: the result is the callback.
+    """
+    if not callable(callback):
+        raise TypeError(f"expected a function to call, got {callback!r}")
+    return _out_of_memory.add_callback(callback)
+
+
+def _text(limit: int | str) -> str:
+    if isinstance(limit, bool) or not isinstance(limit, (int, str)):
+        raise TypeError(f"expected a size as a number of bytes or a text such as '4GiB', got {limit!r}")
+    text = str(limit)
+    _native.size_parse(text)
+    return text
+
+
+def _begin() -> None:
+    """Have the hook in and the pool know what is in use."""
+    _tracking.start()
+    _out_of_memory.install()
+    _runtime.name_devices()
+    if not _native.pool_status()[0]:
+        _native.pool_adopt()
+
+
+def _known_device(device: Any) -> str:
+    """The name of a device that the hook has seen; makes it see the device if need be."""
+    name = _accounting._filter(device)
+    dpctl = _runtime.dpctl_module()
+    if not name and dpctl is not None:
+        name = str(dpctl.select_default_device().filter_string) if device is None else name
+    if dpctl is not None and _native.device_room(name) == (None, None):
+        _runtime.introduce(name)
+    return name

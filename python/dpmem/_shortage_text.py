@@ -1,0 +1,156 @@
+"""Puts an allocation that failed into words: what was asked, what stands in the way, who holds what, what helps."""
+
+from __future__ import annotations
+
+import sys
+
+from dpmem import _holders, _native, _recording, _runtime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpmem._out_of_memory import Failure
+
+#: Places and paths that are told, and how long holders are searched for, in seconds.
+_HOLDERS_MAX, _PATHS_MAX, _SEARCH_S = 5, 4, 1.0
+
+
+def complete(failure: Failure) -> None:
+    """Find out how things stand, and write it down."""
+    blocks = _blocks(failure)
+    held = _holders.find([(block[0], block[1]) for block in blocks], pending=_pending(blocks), seconds=_SEARCH_S)
+    found = {address: (state, rows) for address, state, _covered, rows, _more in held.rows()}
+    failure.referenced_bytes = sum(b[1] for b in blocks if found.get(b[0], ("", ()))[0] == "referenced")
+    failure.in_flight_bytes = sum(b[1] for b in blocks) - failure.referenced_bytes
+    if failure.device:
+        failure.cached_bytes = _native.pool_reading(failure.device)["cached_bytes"]
+    own = _own_files()
+    paths = {at: sorted((row[1] for row in rows), key=lambda p: _distance(p, own)) for at, (_, rows) in found.items()}
+    failure.holders = _largest(blocks, paths)
+    failure.text = _text(failure)
+
+
+def _blocks(failure: Failure) -> list[Any]:
+    """The blocks in use that compete for the same room."""
+    try:
+        blocks = _native.live_blocks()
+    except RuntimeError:
+        return []
+    wanted = {"host"} if failure.kind == "host" else {"device", "shared"}
+    return [block for block in blocks if block[2] in wanted and (failure.kind == "host" or block[3] == failure.device)]
+
+
+def _own_files() -> set[str]:
+    """Names of the files whose functions are under way on this thread and that are no library's."""
+    names = set()
+    frame = sys._getframe()
+    while frame is not None:
+        if _recording.is_own(frame.f_code.co_filename):
+            names.add(frame.f_code.co_filename.rpartition("/")[2])
+        frame = frame.f_back  # type: ignore[assignment]
+    return names
+
+
+def _distance(path: str, own: set[str]) -> int:
+    """How far a path is from what the program's author knows: a name, a local of theirs, one of a library's."""
+    place, local, _ = path.partition("(): ")
+    if not local:
+        return 0
+    return 1 if any(place.startswith(f"{name} ") or f": {name} " in place for name in own) else 2
+
+
+def _pending(blocks: list[Any]) -> set[int]:
+    """Addresses of the blocks whose device has work queued."""
+    busy = _runtime.busy_devices()
+    return {block[0] for block in blocks if busy and (block[3] is None or block[3] in busy)}
+
+
+def _largest(blocks: list[Any], paths: dict[int, list[str]]) -> list[dict[str, Any]]:
+    """The places whose blocks take most: bytes, count, file, line, function, and the paths that hold them."""
+    places: dict[tuple[object, ...], dict[str, Any]] = {}
+    for address, size, _kind, _device, _site, stack, origin in blocks:
+        frame = next((frame for frame in stack if not frame[3]), stack[0] if stack else None)
+        file, line, function = frame[:3] if frame else (None, None, None)
+        place = places.setdefault(
+            (file, line, origin),
+            {"bytes": 0, "count": 0, "file": file, "line": line, "function": function, "origin": origin, "holders": []},
+        )
+        place["bytes"] += size
+        place["count"] += 1
+        if len(place["holders"]) < _PATHS_MAX:
+            place["holders"].extend(path for path in paths.get(address, ())[:1] if path not in place["holders"])
+    for place in places.values():
+        place["holders"] = _merged(place["holders"])
+    return sorted(places.values(), key=lambda place: -place["bytes"])[:_HOLDERS_MAX]
+
+
+def _merged(paths: list[str]) -> list[str]:
+    """Paths without their last index where several differ in nothing else: `__main__.kept[…]`."""
+    owners = [path.rpartition("[")[0] if path.endswith("]") else path for path in paths]
+    merged = [
+        f"{owner}[…]" if owner and owners.count(owner) > 1 else path for owner, path in zip(owners, paths, strict=True)
+    ]
+    return list(dict.fromkeys(merged))
+
+
+def _text(failure: Failure) -> str:
+    size = _native.human_size
+    where = failure.device or ("the host" if failure.kind == "host" else "a device")
+    line = f" at {failure.file}:{failure.line} in {failure.function}" if failure.file else ""
+    why = "beyond the limit of dpmem" if failure.by_limit else "refused by the runtime"
+    unknown = "unknown"
+    room = [
+        f"limit {size(failure.limit_bytes) if failure.limit_bytes is not None else 'none'}",
+        f"capacity {size(failure.capacity_bytes) if failure.capacity_bytes else unknown}",
+        f"max. single allocation {size(failure.max_alloc_bytes) if failure.max_alloc_bytes else unknown}",
+        f"free {size(failure.free_bytes) if failure.free_bytes is not None else unknown}",
+    ]
+    lines = [
+        f"out of device memory: asked for {size(failure.requested_bytes)} of {failure.kind} memory on {where}{line}, "
+        f"{why}",
+        f"  {where}: {', '.join(room)}",
+        f"  this process: {size(failure.referenced_bytes or 0)} referenced, {size(failure.in_flight_bytes or 0)} in "
+        f"flight or the runtime's, {size(failure.cached_bytes)} cached by the pool",
+    ]
+    if failure.holders:
+        lines.append("  biggest holders:")
+    for place in failure.holders:
+        at = f"{place['file']}:{place['line']} in {place['function']}" if place["file"] else place["origin"] or unknown
+        held = _held_by(place)
+        count = "1 block" if place["count"] == 1 else f"{_native.human_count(place['count'])} blocks"
+        lines.append(f"    {size(place['bytes'])} in {count} from {at}{held}")
+    lines.append(f"  what helps: {'; or '.join(_remedies(failure))}")
+    return "\n".join(lines)
+
+
+def _held_by(place: dict[str, Any]) -> str:
+    shown = place["holders"][: _PATHS_MAX - 1]
+    more = ", …" if len(place["holders"]) > len(shown) else ""
+    return f", held by {', '.join(shown)}{more}" if shown else ""
+
+
+def _remedies(failure: Failure) -> list[str]:
+    """The one or two things that fit."""
+    size = _native.human_size
+    remedies = []
+    largest = failure.max_alloc_bytes
+    if largest is not None and failure.requested_bytes > largest:
+        return [f"work in chunks: the device gives at most {size(largest)} in one allocation"]
+    if failure.capacity_bytes is not None and failure.requested_bytes > failure.capacity_bytes:
+        return ["work in chunks: the device does not hold as much as one request asks for"]
+    if failure.limit_bytes is not None and failure.requested_bytes > failure.limit_bytes:
+        return [f"work in chunks, or raise the limit ({size(failure.limit_bytes)}): one request is larger"]
+    holders = [name for place in failure.holders for name in place["holders"]]
+    if (failure.in_flight_bytes or 0) > (failure.referenced_bytes or 0):
+        remedies.append("wait for queued work now and then (dpmem.synchronize()): it keeps what it uses")
+    elif holders:
+        remedies.append(f"let go of what is not needed any more: {holders[0]} holds most")
+    elif failure.holders and failure.holders[0]["file"]:
+        first = failure.holders[0]
+        remedies.append(f"let go of what is not needed any more: most is from {first['file']}:{first['line']}")
+    if failure.by_limit and failure.limit_bytes is not None:
+        remedies.append(f"raise the limit ({size(failure.limit_bytes)}), if the device has room")
+    elif not remedies:
+        remedies.append("work in smaller pieces: other processes may use the device, too")
+    return remedies[:2]

@@ -1,0 +1,177 @@
+"""Limits: what is done before an allocation fails, how it fails, and that a program survives it."""
+
+import pytest
+from pooling import program, run, run_plainly
+
+MIB = 1 << 20
+
+
+def rescued(ran):
+    """How shortages ended, by what helped."""
+    return {name: count for name, count in ran.report["pool"]["rescued_by"].items() if count}
+
+
+@pytest.mark.parametrize("pool", [[], ["--pool"]], ids=["limit", "pool"])
+def test_results_that_pile_up_in_flight_wait_instead_of_failing(tmp_path, pool):
+    source = """
+        import dpnp
+        x = dpnp.ones((700, 700))
+        for _ in range(20):
+            x @ x.T
+        print("done")
+    """
+    ran = run(tmp_path, source, "--limit", str(4 * 700 * 700 * 8 + 100_000), *pool)
+    assert (ran.exit_code, ran.stdout) == (0, "done\n"), ran.stderr
+    assert "wait" in rescued(ran)
+    assert ran.report["pool"]["peak_reserved_bytes"] <= 4 * 700 * 700 * 8 + 100_000
+
+
+def test_idle_blocks_of_other_sizes_make_room(tmp_path):
+    source = """
+        import dpctl.memory as m
+        for n in range(1, 6):
+            block = m.MemoryUSMDevice(n << 20)
+            del block
+        m.MemoryUSMDevice(15 << 20)
+        print("done")
+    """
+    ran = run(tmp_path, source, "--pool", "--limit", "16MiB")
+    assert (ran.exit_code, ran.stdout) == (0, "done\n"), ran.stderr
+    assert ran.report["pool"]["trims"] > 0
+
+
+def test_the_collector_frees_what_a_cycle_holds(tmp_path):
+    source = """
+        import gc, dpctl.memory as m
+        gc.disable()
+        for _ in range(10):
+            cycle = []
+            cycle.append((cycle, m.MemoryUSMDevice(4 << 20)))
+            del cycle
+        print("done")
+    """
+    ran = run(tmp_path, source, "--limit", "20MiB")
+    assert (ran.exit_code, ran.stdout) == (0, "done\n"), ran.stderr
+    assert rescued(ran) == {"collect": ran.report["pool"]["rescues"]}
+
+
+def test_callbacks_may_free_something_and_one_that_raises_does_no_harm(tmp_path):
+    source = """
+        import dpctl.memory as m, dpmem
+        cache = [m.MemoryUSMDevice(8 << 20) for _ in range(2)]
+        @dpmem.on_out_of_memory
+        def broken(shortage):
+            raise ValueError("broken callback")
+        @dpmem.on_out_of_memory
+        def give(shortage):
+            print(shortage.requested_bytes, shortage.kind, shortage.limit_bytes)
+            if cache:
+                cache.clear()
+                return True
+        kept = [m.MemoryUSMDevice(8 << 20)]
+        try:
+            kept.append(m.MemoryUSMDevice(9 << 20))
+            kept.append(m.MemoryUSMDevice(9 << 20))
+        except dpmem.OutOfDeviceMemory:
+            print("caught")
+    """
+    ran = run(tmp_path, source, "--limit", "24MiB")
+    assert ran.exit_code == 0, ran.stderr
+    asked = f"{9 * MIB} device {24 * MIB}\n"
+    assert ran.stdout == f"{asked}{asked}caught\n"
+    assert rescued(ran) == {"callback": 1}
+    assert "broken callback" in ran.stderr
+
+
+def test_both_forms_of_failure_are_explained(tmp_path):
+    source = """
+        import dpctl.memory as m, dpnp, dpmem
+        kept = dpnp.ones(6 << 20, dtype="f4")
+        try:
+            m.MemoryUSMDevice(16 << 20)
+        except m.USMAllocationError as error:
+            assert isinstance(error, (dpmem.OutOfDeviceMemory)) and isinstance(error, (MemoryError, RuntimeError))
+            assert error.requested_bytes == 16 << 20 and error.limit_bytes == 32 << 20, vars(error)
+            assert error.device == dpnp.ones(1).sycl_device.filter_string and error.kind == "device"
+            assert error.max_alloc_bytes > 0 and error.free_bytes is None
+            assert error.holders[0]["bytes"] == 24 << 20 and "__main__.kept" in str(error), error
+        else:
+            raise SystemExit("expected a failure")
+        dpnp.cumsum(kept)
+    """
+    ran = run(tmp_path, source, "--limit", "32MiB")
+    assert ran.exit_code == 1
+    assert "RuntimeError: Unable to allocate device_memory" in ran.stderr or "OutOfDeviceMemory" in ran.stderr
+    assert "dpmem: out of device memory: asked for" in ran.stderr or "OutOfDeviceMemory: out of" in ran.stderr
+    assert "limit 32 MiB" in ran.stderr
+    assert "__main__.kept" in ran.stderr
+
+
+def test_a_temporary_of_dpnps_own_is_explained_under_the_traceback(tmp_path):
+    source = """
+        import dpnp, dpmem
+        x = dpnp.ones(1 << 20, dtype="f8")
+        held = dpmem.memory_allocated()
+        dpmem.set_memory_limit(held + 100)
+        {}
+    """
+    failing = "dpnp.sum(dpnp.ones(4, sycl_queue=x.sycl_queue)); x.sum(axis=0)"
+    handled = """
+        try:
+            dpnp.argsort(x)
+        except RuntimeError as error:
+            facts = dpmem.last_out_of_memory()
+            assert isinstance(facts, dpmem.OutOfDeviceMemory), facts
+            assert facts.limit_bytes == held + 100 and facts.requested_bytes > 100
+            print("explained", type(error).__name__)
+    """.strip()
+    ran = run(tmp_path, source.format(handled))
+    assert (ran.exit_code, ran.stdout.split()[:1]) == (0, ["explained"]), ran.stderr
+    ran = run(tmp_path, source.format(failing))
+    assert ran.exit_code == 1
+    assert "out of device memory: asked for" in ran.stderr
+    assert "__main__.x" in ran.stderr
+
+
+def test_a_swallowed_failure_is_in_the_report(tmp_path):
+    source = """
+        import dpctl.memory as m
+        try:
+            m.MemoryUSMDevice(64 << 20)
+        except Exception:
+            pass
+    """
+    ran = run(tmp_path, source, "--limit", "1MiB", "--fail-on", "DPM503")
+    assert ran.exit_code == 1
+    finding = next(each for each in ran.report["findings"] if each["code"] == "DPM503")
+    assert finding["line"] == 4
+    assert finding["evidence"]["requested_bytes"] == 64 * MIB
+    assert finding["evidence"]["limit_bytes"] == MIB
+
+
+def test_a_limit_below_what_is_in_use_fails_the_next_allocation_only(tmp_path):
+    source = """
+        import dpctl.memory as m, dpmem
+        kept = m.MemoryUSMDevice(8 << 20)
+        dpmem.set_memory_limit(1 << 20)
+        kept.copy_from_host(b"\\1" * (8 << 20))
+        try:
+            m.MemoryUSMDevice(100)
+        except dpmem.OutOfDeviceMemory:
+            print("refused", kept.copy_to_host()[-1])
+        host = m.MemoryUSMHost(8 << 20)
+        del kept
+        m.MemoryUSMDevice(100)
+        print("room again")
+    """
+    ran = run_plainly(tmp_path, source)
+    assert (ran.exit_code, ran.stdout) == (0, "refused 1\nroom again\n"), ran.stderr
+
+
+@pytest.mark.parametrize("pool", [[], ["--pool"]], ids=["limit", "pool"])
+def test_a_program_survives_running_out(tmp_path, pool):
+    ran = run(tmp_path, program("survives.py", 16), *pool, DPMEM_TEST_POISON="1")
+    assert ran.exit_code == 0, ran.stderr
+    caught, reserved, allocated = ran.stdout.rsplit(" ", 2)
+    assert eval(caught)["OutOfDeviceMemory"] + eval(caught)["RuntimeError"] == 16
+    assert int(reserved) - int(allocated) < 100_000

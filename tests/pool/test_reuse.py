@@ -1,0 +1,186 @@
+"""The pool serves a program, gives everything back, and what is in flight is not handed out."""
+
+import pytest
+from pooling import program, run, run_plainly
+
+LOOP = """
+    import dpnp
+    a, b = dpnp.arange(100_000), dpnp.ones(100_000)
+    for _ in range(100):
+        c = a + b
+    print(float(c.sum()))
+"""
+
+
+def test_a_loop_is_served_from_the_cache_and_the_ledger_counts_what_was_asked(tmp_path):
+    without, ran = run(tmp_path, LOOP), run(tmp_path, LOOP, "--pool")
+    assert (ran.exit_code, ran.stdout) == (0, without.stdout), ran.stderr
+    pool = ran.report["pool"]
+    assert without.report["pool"] is None
+    assert pool["hits"] > 150
+    assert pool["misses"] < 60
+    assert pool["limit_bytes"] is None
+    assert pool["rescues"] == 0
+    assert pool["peak_reserved_bytes"] <= max(1.25 * ran.report["peak"]["bytes"], 1 << 20)
+    rows = [
+        {row["kind"]: (row["alloc_count"], row["allocated_bytes"], row["current_bytes"]) for row in r["usm"]}
+        for r in (without.report, ran.report)
+    ]
+    assert rows[0] == rows[1]
+    assert ran.report["recording"]["complete"]
+
+
+def test_the_variables_stand_for_the_options_of_a_run_only(tmp_path):
+    ran = run(tmp_path, LOOP, DPMEM_POOL="1", DPMEM_LIMIT="50%")
+    device = ran.report["devices"][0]
+    assert ran.report["pool"]["hits"] > 150
+    assert ran.report["pool"]["limit_bytes"] == device["capacity_bytes"] // 2
+    assert run(tmp_path, LOOP, "--limit", "1GB", DPMEM_LIMIT="2GB").report["pool"]["limit_bytes"] == 10**9
+    for variables, expected in (({"DPMEM_POOL": "yes"}, "DPMEM_POOL"), ({"DPMEM_LIMIT": "much"}, "DPMEM_LIMIT")):
+        refused = run(tmp_path, LOOP, **variables)
+        assert refused.exit_code == 2
+        assert expected in refused.stderr
+        assert not refused.stdout
+
+
+def test_the_api_switches_it_on_and_off(tmp_path):
+    source = """
+        import dpnp, dpmem
+        before = dpnp.ones(1_000_000)
+        dpmem.enable_pool(limit="1GiB")
+        reserved = dpmem.memory_reserved()
+        assert reserved == dpmem.memory_allocated() >= 8_000_000, reserved
+        for _ in range(10):
+            c = before + before
+        dpmem.synchronize()
+        stats = dpmem.memory_stats()
+        assert stats["pool.hits"] > 5, stats
+        assert dpmem.memory_reserved() == dpmem.memory_allocated() + stats["pool.cached_bytes"] + 388_608
+        assert dpmem.max_memory_reserved() >= dpmem.memory_reserved()
+        assert "pool:" in dpmem.memory_summary()
+        assert dpmem.empty_cache() == stats["pool.cached_bytes"]
+        assert dpmem.memory_stats()["pool.cached_bytes"] == 0
+        assert dpmem.set_memory_limit("2GB") == 1 << 30
+        assert dpmem.set_memory_limit(None) == 2 * 10**9
+        dpmem.set_per_process_memory_fraction(0.5)
+        d = c + c
+        del d
+        dpmem.disable_pool()
+        dpmem.synchronize()
+        assert dpmem.memory_reserved() == dpmem.memory_allocated() + 388_608
+        del c
+        dpmem.synchronize()
+        assert dpmem.memory_reserved() == dpmem.memory_allocated() == 8_000_000
+        assert dpmem.set_memory_limit(None) is None
+        dpmem.enable_pool()
+        dpmem.stop()
+        assert not dpmem.is_tracking()
+        e = before + before
+        del e
+        dpmem.disable_pool()
+        assert float(before.sum()) == 1_000_000
+        print("right")
+    """
+    ran = run_plainly(tmp_path, source)
+    assert (ran.exit_code, ran.stdout) == (0, "right\n"), ran.stderr
+
+
+@pytest.mark.parametrize("call", ["enable_pool('x')", "set_memory_limit(-1)", "set_per_process_memory_fraction(0)"])
+def test_what_is_no_size_is_refused(call):
+    import dpmem
+
+    with pytest.raises(ValueError, match="expected"):
+        eval(f"dpmem.{call}", {"dpmem": dpmem})
+    with pytest.raises(TypeError):
+        dpmem.on_out_of_memory(3)
+
+
+@pytest.mark.parametrize("order", [[], ["in_order"]], ids=["out_of_order", "in_order"])
+def test_memory_in_flight_stays_what_it_is(tmp_path, order):
+    ran = run(tmp_path, program("freed_in_flight.py", 12, *order), "--pool", DPMEM_TEST_POISON="1")
+    assert ran.stdout.startswith("wrong 0 of 12"), (ran.stdout, ran.stderr)
+    assert ran.report["pool"]["hits"] > 0
+
+
+def test_random_programs_compute_the_same(tmp_path):
+    source = program("random_operations.py", 4, 4, 30)
+    plain = run_plainly(tmp_path, source)
+    pooled = run(tmp_path, source, "--pool", DPMEM_TEST_POISON="1")
+    assert plain.exit_code == pooled.exit_code == 0, plain.stderr + pooled.stderr
+    assert pooled.stdout == plain.stdout
+    assert pooled.report["pool"]["hits"] > 200
+    assert pooled.report["recording"]["complete"]
+
+
+def test_work_of_onemkl_is_covered(tmp_path):
+    source = """
+        import dpnp
+        x = dpnp.ones((300, 300))
+        kept = [(x * n) @ x for n in range(40)]
+        print([float(k[0, 0]) for k in kept])
+    """
+    plain, pooled = run_plainly(tmp_path, source), run(tmp_path, source, "--pool", DPMEM_TEST_POISON="1")
+    assert (pooled.exit_code, pooled.stdout) == (0, plain.stdout), pooled.stderr
+
+
+def test_a_host_that_runs_ahead_does_not_blow_the_pool_up(tmp_path):
+    source = """
+        import dpctl.memory, dpnp
+        x = dpnp.ones(4_000_000)
+        out = dpnp.empty_like(x)
+        for _ in range(60):
+            dpnp.floor_divide(x, 0.1, out=out)
+            block = dpctl.memory.MemoryUSMDevice(32_000_000, queue=x.sycl_queue)
+            del block
+        x.sycl_queue.wait()
+    """
+    ran = run(tmp_path, source, "--pool")
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.report["pool"]["peak_reserved_bytes"] <= 1.25 * ran.report["peak"]["bytes"]
+
+
+def test_contexts_come_and_go(tmp_path):
+    source = """
+        import dpctl, dpctl.memory as m
+        device = dpctl.SyclDevice()
+        for _ in range(50):
+            queue = dpctl.SyclQueue(dpctl.SyclContext(device), device)
+            blocks = [m.MemoryUSMDevice(100_000, queue=queue) for _ in range(3)]
+            del blocks, queue
+        import dpmem
+        print(dpmem.memory_stats()["pool.cached_bytes"])
+    """
+    ran = run(tmp_path, source, "--pool")
+    assert ran.exit_code == 0, ran.stderr
+    assert int(ran.stdout) < 5 * 3 * 120_000, "what is cached of a context goes with it"
+
+
+def test_a_fault_of_the_pool_is_not_the_programs(tmp_path):
+    source = """
+        import dpnp
+        from dpmem import _native
+        a = dpnp.ones(10_000)
+        _native.hook_inject("panic", 20)
+        for _ in range(50):
+            a = a + 1
+        print(float(a[0]))
+    """
+    ran = run(tmp_path, source, "--pool")
+    assert (ran.exit_code, ran.stdout) == (0, "51.0\n"), ran.stderr
+    assert not ran.report["recording"]["complete"]
+    assert "panicked" not in ran.stderr
+
+
+def test_a_forked_child_leaves_the_pool_alone(tmp_path):
+    source = """
+        import os, dpnp
+        a = dpnp.ones(10_000)
+        b = a + a
+        del b
+        child = os.fork()
+        if child == 0:
+            os._exit(7)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), float((a + a)[0]))
+    """
+    ran = run(tmp_path, source, "--pool")
+    assert (ran.exit_code, ran.stdout) == (0, "7 2.0\n"), ran.stderr

@@ -1,0 +1,79 @@
+"""The long proofs of the pool: in-flight frees, random programs, running out a thousand times, dpnp's own tests."""
+
+import ast
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from .test_dpnp_suite import Suite
+
+SCRIPTS = Path(__file__).parents[1] / "pool/scripts"
+TIMEOUT_S = 1800
+#: Twelve of dpnp's test modules.
+MODULES = [
+    "test_binary_ufuncs",
+    "test_fft",
+    "test_indexing",
+    "test_logic",
+    "test_memory",
+    "test_nanfunctions",
+    "test_ndarray",
+    "test_product",
+    "test_random_state",
+    "test_search",
+    "test_sort",
+    "test_sum",
+]
+pytestmark = pytest.mark.timeout(4 * TIMEOUT_S)
+
+
+def pooled(environment, folder, name, *arguments, options=("--pool",)):
+    """Run a script under the pool, freed blocks poisoned; how it ended, and the report's pool."""
+    report = folder / "report.json"
+    command = [*environment.dpmem_run("--json", report, "--no-summary", *options), str(SCRIPTS / name)]
+    ended = environment.run([*command, *map(str, arguments)], folder / "pooled", TIMEOUT_S, DPMEM_TEST_POISON="1")
+    return ended, json.loads(report.read_text())["pool"]
+
+
+@pytest.mark.parametrize("order", [[], ["in_order"]], ids=["out_of_order", "in_order"])
+def test_memory_in_flight_200_times(environment, tmp_path, figure, order):
+    ended, pool = pooled(environment, tmp_path, "freed_in_flight.py", 200, *order)
+    assert ended.stdout.startswith("wrong 0 of 200"), ended
+    assert pool["hits"] > 0
+    figure(f"memory freed in flight, poisoned, {' '.join(order) or 'out of order'}", ended.stdout.strip())
+
+
+def test_random_programs_of_50_seeds(environment, tmp_path, figure):
+    arguments = ("50", "4", "60")
+    script = [*environment.python, str(SCRIPTS / "random_operations.py"), *arguments]
+    plain = environment.run(script, tmp_path / "plain", TIMEOUT_S)
+    ended, pool = pooled(environment, tmp_path, "random_operations.py", *arguments)
+    assert plain.exit_code == ended.exit_code == 0, (plain, ended)
+    assert ended.stdout == plain.stdout
+    figure("random programs, 50 seeds, 4 threads, 3 queues, 2 contexts", f"same hash, {pool['hits']:,} hits")
+
+
+@pytest.mark.parametrize("options", [(), ("--pool",)], ids=["limit", "pool"])
+def test_running_out_a_thousand_times(environment, tmp_path, figure, options):
+    ended, _ = pooled(environment, tmp_path, "survives.py", 1000, options=options)
+    assert ended.exit_code == 0, ended
+    caught, reserved, allocated = ended.stdout.rsplit(" ", 2)
+    assert sum(ast.literal_eval(caught).values()) == 1000
+    assert int(reserved) - int(allocated) < 100_000
+    figure(f"running out, {' '.join(options) or 'limit only'}", ended.stdout.strip())
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_dpnps_tests_with_freed_blocks_poisoned(environment, tmp_path, figure, module):
+    suite = Suite(environment, module, tmp_path)
+    plain, pool = suite.plain(), suite.under_run("--pool", DPMEM_TEST_POISON="1")
+    differing = {name for name in plain["outcomes"] if plain["outcomes"][name] != pool["outcomes"].get(name)}
+    if differing:
+        again = suite.plain("again")
+        unsteady = {name for name in differing if plain["outcomes"][name] != again["outcomes"].get(name)}
+        assert differing <= unsteady, sorted(differing - unsteady)[:20]
+    counted = Counter(outcome for outcomes in plain["outcomes"].values() for outcome in outcomes)
+    assert pool["report"]["pool"]["hits"] > 0
+    figure(f"{module}, poisoned", f"{dict(counted)}, {pool['report']['pool']['hits']:,} hits")

@@ -61,6 +61,8 @@ def _look() -> None:
         return
     file, line = place[0], place[1]
     _operations[(file, line, operation)] = None
+    if values.get("dtype") is not None or values.get("out") is not None:
+        return  # the program has said what it wants
     # dpctl and dpnp name the two operands differently.
     names = ("x1", "x2") if "x1" in values else ("o1", "o2")
     operands = [_operand(values.get(name)) for name in names]

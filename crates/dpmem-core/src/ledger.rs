@@ -4,11 +4,8 @@
 //! is handed on, a free before it is forwarded; so an address is in the map for no longer than the block exists. A
 //! block whose free nobody saw is taken out when its address is handed out for another of about its size.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
-
-use rustc_hash::FxBuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::append;
 use crate::blocks::{Block, BlockMap};
@@ -24,13 +21,10 @@ use crate::snapshot::{
     LaunchSnapshot, LiveBlock, PeakSnapshot, RowSnapshot, SiteSnapshot, Snapshot, Totals, TransferSnapshot,
 };
 use crate::stack::{Frame, Origin, RawFrame, StackId, StackTable};
-use crate::sync::lock_std;
 use crate::transfer::{TransferId, TransferTable};
 
 /// How often a snapshot looks again when other threads set new peaks meanwhile.
 const SNAPSHOT_TRIES: usize = 100;
-/// How many fetched host blocks are remembered at once.
-const FETCHED_MAX: usize = 4096;
 static LEDGERS: AtomicU64 = AtomicU64::new(0);
 
 /// An allocation that the runtime made.
@@ -63,10 +57,6 @@ pub struct Ledger {
     sites: SiteTable,
     transfers: TransferTable,
     launches: LaunchTable,
-    /// Host blocks that hold what was fetched from a device, by address, and the copy that fetched it.
-    fetched: Mutex<HashMap<usize, TransferId, FxBuildHasher>>,
-    /// How many these are, so that a free needs no lock while there are none.
-    fetched_count: AtomicUsize,
     blocks: BlockMap,
     history: History,
     /// Peaks of open regions.
@@ -101,8 +91,6 @@ impl Ledger {
             sites: SiteTable::new(sites),
             transfers: TransferTable::new(sites),
             launches: LaunchTable::new(sites),
-            fetched: Mutex::default(),
-            fetched_count: AtomicUsize::new(0),
             blocks: BlockMap::default(),
             history: History::new(origin_ticks, history_shift),
             regions: RegionTable::default(),
@@ -233,27 +221,6 @@ impl Ledger {
         if let Some(sample) = content::sample(data) {
             self.transfers.get(transfer).compare(data.len() as u64, sample, || content::whole(data));
         }
-    }
-
-    /// Notes that the host block at `address` receives what `transfer` fetches, so that its content can be compared
-    /// when it is freed.
-    pub fn fetched_into(&self, address: usize, transfer: TransferId) {
-        let mut fetched = lock_std(&self.fetched);
-        if fetched.len() < FETCHED_MAX {
-            fetched.insert(address, transfer);
-            self.fetched_count.store(fetched.len(), Relaxed);
-        }
-    }
-
-    /// The copy that filled the host block at `address`, which is about to be freed.
-    pub fn fetched_from(&self, address: usize) -> Option<TransferId> {
-        if self.fetched_count.load(Relaxed) == 0 {
-            return None;
-        }
-        let mut fetched = lock_std(&self.fetched);
-        let transfer = fetched.remove(&address);
-        self.fetched_count.store(fetched.len(), Relaxed);
-        transfer
     }
 
     /// Enters kernel launches at a stack: how many, and when.

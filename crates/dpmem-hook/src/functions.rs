@@ -121,6 +121,8 @@ functions! {
         (Handle);
     EventsWait events_wait "urEnqueueEventsWait" called
         (Handle, u32, WaitList, *mut Handle);
+    EventWait event_wait "urEventWait" hooked
+        (u32, WaitList);
     EventInfo event_info "urEventGetInfo" called
         (Handle, u32, usize, Pointer, *mut usize);
     EventRelease event_release "urEventRelease" called

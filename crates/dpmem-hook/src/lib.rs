@@ -23,6 +23,7 @@ mod devices;
 mod elf;
 mod error;
 mod fault;
+mod fetch;
 mod foreign;
 mod fork;
 pub mod frames;

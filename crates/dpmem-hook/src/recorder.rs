@@ -16,6 +16,7 @@ use dpmem_core::{
 use crate::abi::{Handle, Pointer, SUCCESS, UrResult};
 use crate::clock::{Clock, ticks};
 use crate::error::Error;
+use crate::fetch::{self, Fetch};
 use crate::foreign::Foreign;
 use crate::{devices, fault, frames, install, published, reference, witness};
 
@@ -223,9 +224,6 @@ impl Recording {
             return None;
         }
         let mut list = reference::order();
-        if let Some(transfer) = self.ledger.fetched_from(address) {
-            self.compare_fetched(transfer, address);
-        }
         let (block, left) = self.ledger.freeing(address, freed_by)?;
         reference::freed(&mut list, address, &block);
         Some(Freeing { ledger: self.ledger.id(), address, block, left })
@@ -245,26 +243,30 @@ impl Recording {
 
     /// A copy between two addresses was accepted. Blocks from before the recording may be unknown to the ledger; only
     /// then is the runtime asked about an address.
-    pub(crate) fn copied(&self, queue: Handle, target: Pointer, source: Pointer, bytes: u64) {
+    pub(crate) fn copied(
+        &self,
+        queue: Handle,
+        target: Pointer,
+        source: Pointer,
+        bytes: u64,
+        event: Option<Handle>,
+    ) {
         let kind = |pointer: Pointer| {
             let known = self.ledger.blocks().find(pointer as usize).map(|(_, block)| block.kind);
             known.or_else(|| if self.late { devices::kind_of(pointer, queue) } else { None })
         };
         let Some(direction) = Direction::of(kind(source), kind(target)) else { return };
-        match direction {
-            Direction::HostToDevice => self.sent(source, bytes),
-            Direction::DeviceToHost => {
-                let transfer = self.transferred(direction, bytes);
-                if let Some((base, Block { kind: Kind::Host, bytes: whole, .. })) =
-                    self.ledger.blocks().find(target as usize)
-                    && (base, whole) == (target as usize, bytes)
-                {
-                    self.ledger.fetched_into(base, transfer);
-                }
-            }
-            Direction::DeviceToDevice => {
-                self.transferred(direction, bytes);
-            }
+        if direction == Direction::HostToDevice {
+            self.sent(source, bytes);
+            return;
+        }
+        let transfer = self.transferred(direction, bytes);
+        if direction == Direction::DeviceToHost
+            && bytes >= COMPARED_FROM
+            && let Some(event) = event
+        {
+            let (ledger, event, address) = (self.ledger.id(), event as usize, target as usize);
+            fetch::began(Fetch { ledger, event, transfer, address, bytes });
         }
     }
 
@@ -285,12 +287,11 @@ impl Recording {
         }
     }
 
-    /// A host block that a copy from a device filled is about to be freed.
-    fn compare_fetched(&self, transfer: TransferId, address: usize) {
-        let block = self.ledger.blocks().find(address).filter(|&(base, _)| base == address);
-        let Some((_, Block { kind: Kind::Host, bytes, .. })) = block else { return };
-        if bytes >= COMPARED_FROM {
-            self.ledger.compare_content(transfer, &Foreign { address, len: bytes as usize });
+    /// A copy to host memory has ended, and its thread is still inside the call that waited for it.
+    pub(crate) fn fetched(&self, fetch: &Fetch) {
+        if fetch.ledger == self.ledger.id() {
+            let data = Foreign { address: fetch.address, len: fetch.bytes as usize };
+            self.ledger.compare_content(fetch.transfer, &data);
         }
     }
 

@@ -18,6 +18,7 @@ use crate::abi::{
 };
 use crate::clock::ticks;
 use crate::devices;
+use crate::fetch;
 use crate::functions::original;
 use crate::launches::launching;
 use crate::pool::{self, Request, guard};
@@ -179,7 +180,22 @@ pub(crate) unsafe extern "C" fn enqueue_memcpy(
         queue,
         forward!(enqueue_memcpy(queue, blocking, target, source, bytes, waits, list, event)),
     );
-    accepted(call, |recording| recording.copied(queue, target, source, bytes as u64))
+    accepted(call, |recording| {
+        // SAFETY: the call succeeded, so it has written the event if its caller asked for one.
+        let event = unsafe { event.as_ref() }.copied();
+        recording.copied(queue, target, source, bytes as u64, event);
+    })
+}
+
+pub(crate) unsafe extern "C" fn event_wait(count: u32, list: WaitList) -> UrResult {
+    // SAFETY: the caller names `count` events at `list`.
+    let listed = |event| (0..count as usize).any(|n| unsafe { *list.add(n) } as usize == event);
+    let fetch = fetch::awaited(listed);
+    let call = forward!(event_wait(count, list));
+    match fetch {
+        Some(fetch) => accepted(call, |recording| recording.fetched(&fetch)),
+        None => call(),
+    }
 }
 
 pub(crate) unsafe extern "C" fn enqueue_memcpy_2d(
@@ -212,7 +228,7 @@ pub(crate) unsafe extern "C" fn enqueue_memcpy_2d(
         )),
     );
     accepted(call, |recording| {
-        recording.copied(queue, target, source, (width as u64).saturating_mul(height as u64))
+        recording.copied(queue, target, source, (width as u64).saturating_mul(height as u64), None)
     })
 }
 
@@ -225,7 +241,7 @@ pub(crate) unsafe extern "C" fn context_memcpy(
     let call = forward!(context_memcpy(context, target, source, bytes));
     // No queue belongs to this copy; an address that the ledger doesn't know counts as the host's.
     let queue = std::ptr::null_mut();
-    accepted(call, |recording| recording.copied(queue, target, source, bytes as u64))
+    accepted(call, |recording| recording.copied(queue, target, source, bytes as u64, None))
 }
 
 pub(crate) unsafe extern "C" fn enqueue_fill(

@@ -39,6 +39,8 @@ const INNER_REPEATS: u64 = 4;
 /// Reads that are further apart cost next to nothing.
 const SECONDS_APART: f64 = 0.25;
 const CHUNK_AT_LEAST: u64 = 4 * KIB;
+/// Copies that were not known to repeat earlier ones: of two different chunks, two each.
+const DIFFERENT_AT_LEAST: u64 = 4;
 /// The interpreter moves the position of a call by this much once it has specialised it; different calls are further
 /// apart.
 const SAME_CALL: u32 = 4;
@@ -124,7 +126,7 @@ impl Reads<'_> {
             let counts = &transfer.counts;
             transfer.direction == Direction::HostToDevice
                 && counts.bytes >= CHUNK_AT_LEAST * counts.count
-                && 2 * counts.repeats < counts.count
+                && counts.count - counts.repeats.min(counts.count) >= DIFFERENT_AT_LEAST
                 && sends(&transfer.frames).is_some()
                 && self.shares_function(&transfer.frames)
         });
@@ -231,6 +233,12 @@ mod tests {
             read(&mut run);
         }
         assert_eq!(lines(&run), []);
+        let mut run = Run::new();
+        for step in 0..48 {
+            run.copy(&["_copy_from_numpy_into", "asarray"], 7, Direction::HostToDevice, &[step % 4; 8000]);
+            read(&mut run);
+        }
+        assert_eq!(lines(&run), [], "four chunks, twelve times each");
         let mut run = Run::new();
         let drawn = run.site(&["empty", "RandomState.uniform", "RandomState.uniform"], 6, 1, Kind::Device);
         for _ in 0..30 {

@@ -9,17 +9,23 @@
 const SAMPLED: usize = 24;
 /// Bytes that are read at once; on the stack of the thread that copies.
 const PART: usize = 16 << 10;
-/// How many different contents of one line are remembered.
-const KNOWN: usize = 8;
-/// Copies of known content after which the line is taken for one that repeats itself, and no more is hashed.
+/// Copies of known content after which the line is taken for one that repeats itself, and no more is hashed: as many, or
+/// fewer once so many bytes have been hashed.
 const ENOUGH: u64 = 64;
+const ENOUGH_OF_LARGE: u64 = 3;
+const BYTES_HASHED: u64 = 128 << 20;
+/// Copies that had the sample of the one before and yet another content, after which the line is taken for one that
+/// doesn't repeat itself: data of few values, such as masks, has like samples.
+const LOOK_ALIKES: u32 = 8;
 
 /// Contents that went over one line.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Bytes, sample, and the whole's hash where it was taken; the newest last.
-    known: Vec<(u64, u64, Option<u64>)>,
+    /// Bytes and sample of the newest copy, and the whole's hash where it was taken.
+    newest: Option<(u64, u64, Option<u64>)>,
     repeats: u64,
+    hashed_bytes: u64,
+    look_alikes: u32,
 }
 
 /// What is still to be found out about a copy.
@@ -37,15 +43,18 @@ impl Contents {
 
     /// Enters a copy's sample.
     pub(crate) fn sampled(&mut self, bytes: u64, sample: u64) -> Wanted {
-        let seen = self.known.iter().any(|&(b, s, _)| (b, s) == (bytes, sample));
-        if !seen {
-            if self.known.len() == KNOWN {
-                self.known.remove(0);
+        match self.newest {
+            Some((known_bytes, known_sample, _)) if (known_bytes, known_sample) == (bytes, sample) => {}
+            _ => {
+                self.newest = Some((bytes, sample, None));
+                return Wanted::Nothing;
             }
-            self.known.push((bytes, sample, None));
+        }
+        if self.look_alikes >= LOOK_ALIKES {
             return Wanted::Nothing;
         }
-        if self.repeats >= ENOUGH {
+        let dear = self.hashed_bytes >= BYTES_HASHED && self.repeats >= ENOUGH_OF_LARGE;
+        if dear || self.repeats >= ENOUGH {
             self.repeats += 1;
             return Wanted::Nothing;
         }
@@ -54,10 +63,16 @@ impl Contents {
 
     /// Enters the hash of the whole, after [`Contents::sampled`] asked for it.
     pub(crate) fn hashed(&mut self, bytes: u64, sample: u64, whole: u64) {
-        let Some(known) = self.known.iter_mut().find(|(b, s, _)| (*b, *s) == (bytes, sample)) else { return };
+        self.hashed_bytes = self.hashed_bytes.saturating_add(bytes);
+        let Some((known_bytes, known_sample, hash)) = &mut self.newest else { return };
+        if (*known_bytes, *known_sample) != (bytes, sample) {
+            return;
+        }
         // The first copy with this sample was not hashed: the second can't be compared with it yet.
-        if known.2.replace(whole) == Some(whole) {
-            self.repeats += 1;
+        match hash.replace(whole) {
+            Some(before) if before == whole => self.repeats += 1,
+            Some(_) => self.look_alikes += 1,
+            None => {}
         }
     }
 }
@@ -156,12 +171,38 @@ mod tests {
     }
 
     #[test]
-    fn several_constants_of_one_line_are_remembered() {
+    fn chunks_that_come_again_in_turn_do_not_repeat_themselves() {
         let mut contents = Contents::default();
         for _ in 0..50 {
-            (0..5).for_each(|layer| copy(&mut contents, &[layer; 4000]));
+            (0..5).for_each(|chunk| copy(&mut contents, &[chunk; 4000]));
         }
-        assert!(contents.repeats() >= 200, "{}", contents.repeats());
+        assert_eq!(contents.repeats(), 0);
+    }
+
+    #[test]
+    fn hashing_ends_where_samples_are_alike_and_contents_are_not() {
+        let mut contents = Contents::default();
+        let mut wholes = 0;
+        for step in 0..100u64 {
+            if contents.sampled(4000, 7) == Wanted::Whole {
+                wholes += 1;
+                contents.hashed(4000, 7, step);
+            }
+        }
+        assert_eq!((wholes, contents.repeats()), (1 + LOOK_ALIKES, 0));
+    }
+
+    #[test]
+    fn of_large_data_only_a_few_copies_are_hashed() {
+        let mut contents = Contents::default();
+        let mut wholes = 0;
+        for _ in 0..50 {
+            if contents.sampled(BYTES_HASHED, 7) == Wanted::Whole {
+                wholes += 1;
+                contents.hashed(BYTES_HASHED, 7, 1);
+            }
+        }
+        assert_eq!((wholes, contents.repeats()), (1 + ENOUGH_OF_LARGE, 48));
     }
 
     #[test]

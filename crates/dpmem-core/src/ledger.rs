@@ -216,6 +216,11 @@ impl Ledger {
         self.transfers.get(transfer).add(bytes, now);
     }
 
+    /// Notes where in host memory a copy came from.
+    pub fn came_from(&self, transfer: TransferId, address: usize) {
+        self.transfers.get(transfer).came_from(address);
+    }
+
     /// Compares what a copy carried with what earlier ones at its stack did.
     pub fn compare_content(&self, transfer: TransferId, data: &dyn Data) {
         if let Some(sample) = content::sample(data) {

@@ -27,6 +27,15 @@ pub(crate) struct Transfer {
     first_ticks: AtomicU64,
     last_ticks: AtomicU64,
     contents: Mutex<Contents>,
+    rows: Mutex<Rows>,
+}
+
+/// Whether copies come from one place after the other, as the rows of an array do.
+#[derive(Debug, Default)]
+struct Rows {
+    last: usize,
+    step: usize,
+    count: u64,
 }
 
 /// How often, how much and when.
@@ -40,6 +49,8 @@ pub struct TransferCounts {
     pub largest_bytes: u64,
     /// Copies of data that had been copied at this stack before, as far as contents were compared.
     pub repeats: u64,
+    /// Copies from host memory as far behind the one before as that was behind its own.
+    pub in_step: u64,
     /// When the first was made, in ticks.
     pub first_ticks: u64,
     /// When the last was made, in ticks.
@@ -56,7 +67,8 @@ impl Transfer {
             largest: AtomicU64::new(0),
             first_ticks: AtomicU64::new(u64::MAX),
             last_ticks: AtomicU64::new(0),
-            contents: Mutex::new(Contents::default()),
+            contents: Mutex::default(),
+            rows: Mutex::default(),
         }
     }
 
@@ -66,6 +78,14 @@ impl Transfer {
         self.largest.fetch_max(bytes, Ordering::Relaxed);
         self.first_ticks.fetch_min(now, Ordering::Relaxed);
         self.last_ticks.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// Notes where in host memory a copy came from.
+    pub(crate) fn came_from(&self, address: usize) {
+        let mut rows = lock_std(&self.rows);
+        let step = address.wrapping_sub(rows.last);
+        rows.count += u64::from(step == rows.step && step != 0);
+        (rows.last, rows.step) = (address, step);
     }
 
     /// Compares what was copied with what was copied before. No lock is held while `whole` looks at all of it.
@@ -84,6 +104,7 @@ impl Transfer {
             bytes: self.bytes.load(Ordering::Relaxed),
             largest_bytes: self.largest.load(Ordering::Relaxed),
             repeats: lock_std(&self.contents).repeats(),
+            in_step: lock_std(&self.rows).count,
             first_ticks: self.first_ticks.load(Ordering::Relaxed),
             last_ticks: self.last_ticks.load(Ordering::Relaxed),
         }

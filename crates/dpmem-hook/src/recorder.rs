@@ -282,6 +282,7 @@ impl Recording {
     /// A copy from host memory was accepted, whose source must stay as it is until the copy is done.
     pub(crate) fn sent(&self, source: Pointer, bytes: u64) {
         let transfer = self.transferred(Direction::HostToDevice, bytes);
+        self.ledger.came_from(transfer, source as usize);
         if bytes >= COMPARED_FROM && !source.is_null() {
             self.ledger.compare_content(transfer, &Foreign { address: source as usize, len: bytes as usize });
         }

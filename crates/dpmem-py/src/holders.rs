@@ -60,6 +60,8 @@ pub(crate) struct HolderFacts {
     /// The first container or cache that it leads through, and how much that holds.
     pub(crate) owner: Option<String>,
     pub(crate) owner_len: Option<u64>,
+    /// Whether that is a `deque`, which may have a bound of its own.
+    pub(crate) owner_is_queue: bool,
     pub(crate) cache: Option<CacheFacts>,
     /// Whether it is a NumPy array that is held.
     pub(crate) numpy: bool,

@@ -68,7 +68,8 @@ fn record(holder: &HolderFacts) -> HolderRecord {
     HolderRecord {
         kind: holder.kind,
         path: holder.path.clone(),
-        owner: holder.owner.clone(),
+        // A queue may be full from now on; that it only grows can't be said of it.
+        owner: holder.owner.clone().filter(|_| !holder.owner_is_queue),
         cache: holder.cache.map(|cache| CacheUse {
             max_entries: cache.maxsize,
             entries: cache.currsize,

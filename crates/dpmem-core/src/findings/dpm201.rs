@@ -3,7 +3,7 @@
 use super::activity::Activity;
 use super::facts::Facts;
 use super::operation::joins;
-use super::place::{Place, sites_by_place};
+use super::place::{Place, is_comprehension, sites_by_place};
 use super::{Finding, LEAST_REPEATS, MIB, RuleDoc, Severity, Value};
 use crate::bytes::size;
 use crate::pattern::GrowthSample;
@@ -15,8 +15,8 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Warning,
     what: "Fires for a line whose blocks in use grow steadily and still grow in the last third of the run (by what the program did, not by the clock): at least 20
 allocations, hardly any frees (fewer than one for four allocations), at least 1 MiB in use at the end. A line whose
-blocks are gone at the end must have made 50 blocks without freeing one, 4 MiB and most of the peak. Arrays built up front,
-caches that are full, and parts that are collected to be joined into one array are left alone.",
+blocks are gone at the end must have made 50 blocks without freeing one, 4 MiB and most of the peak. Arrays built up front or
+in one comprehension, caches that are full, and parts that are collected to be joined into one array are left alone.",
     why: "Memory that only grows fills the device, after minutes or after days; until then the run pays for allocating
 what it doesn't need.",
     example: "
@@ -44,7 +44,10 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
     let snapshot = facts.snapshot;
     let activity = Activity::of(snapshot);
     let grows = |site: &SiteSnapshot| {
-        site.alloc_count >= LEAST_REPEATS && joins(&site.frames).is_none() && is_steady(site, &activity)
+        site.alloc_count >= LEAST_REPEATS
+            && joins(&site.frames).is_none()
+            && is_steady(site, &activity)
+            && !is_comprehension(&site.frames, facts.source)
     };
     let places =
         sites_by_place(snapshot, |site| grows(site) && (keeps(site) || gave_up_at_last(site, snapshot)));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::activity::Activity;
 use super::facts::{CacheUse, Facts, HeldBlock, HolderKind, HolderRecord};
 use super::held::{Held, by_place};
-use super::place::site;
+use super::place::{is_comprehension, site};
 use super::{Finding, LEAST_REPEATS, MIB, RuleDoc, Severity};
 
 pub(super) static DOC: RuleDoc = RuleDoc {
@@ -91,6 +91,7 @@ fn growing_containers<'a>(facts: &Facts<'a>) -> HashMap<&'a str, u64> {
             site.free_count == 0
                 && site.alloc_count >= LEAST_REPEATS
                 && activity.share(site.pattern.last_ticks) >= 2.0 / 3.0
+                && !is_comprehension(&site.frames, facts.source)
         })
     };
     for block in facts.held.iter().filter(kept) {

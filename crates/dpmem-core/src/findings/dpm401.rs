@@ -16,8 +16,8 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     name: "conversion-in-loop",
     severity: Severity::Warning,
     what: "Fires for a line that converted between host and device 20 times or more where three quarters of the copies
-carried data that had gone over that line before (the contents are compared, not the addresses), or 50 times or more to
-the device a single element or a row of 1 KiB or less each. Chunks that differ, scalar operands, and the library's own small copies are left alone.",
+carried the data of the copy before (the contents are compared, not the addresses), or 50 times or more to the device a
+single element, or a row of an array, of 1 KiB or less each. Chunks that differ, scalar operands, and the library's own small copies are left alone.",
     why: "Every conversion allocates a block and moves the data across the bus, and the queue waits for it. Data that does
 not change needs one crossing; elements are cheaper to move together.",
     example: "
@@ -57,6 +57,7 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
         sum.count += transfer.counts.count;
         sum.bytes += transfer.counts.bytes;
         sum.repeats += transfer.counts.repeats;
+        sum.in_step += transfer.counts.in_step;
         sum.largest_bytes = sum.largest_bytes.max(transfer.counts.largest_bytes);
     }
     let faulty = places.into_iter().filter_map(|(at, counts)| {
@@ -87,7 +88,9 @@ fn fault(direction: Direction, counts: &TransferCounts) -> Option<Fault> {
         return Some(Fault::Repeats);
     }
     let largest = counts.largest_bytes;
-    let pieces = largest <= ELEMENT_AT_MOST || (each >= DATA_AT_LEAST && largest <= ROW_AT_MOST);
+    // Rows of one array lie at equal distances; what a stream yields doesn't.
+    let rows = each >= DATA_AT_LEAST && largest <= ROW_AT_MOST && 2 * counts.in_step >= counts.count;
+    let pieces = largest <= ELEMENT_AT_MOST || rows;
     let sent = direction == Direction::HostToDevice && counts.count >= PIECES_AT_LEAST;
     (sent && pieces).then_some(Fault::Pieces)
 }
@@ -135,7 +138,9 @@ mod tests {
 
     fn found(library: &[&str], direction: Direction, count: usize, data: impl Fn(usize) -> Vec<u8>) -> usize {
         let mut run = Run::new();
-        (0..count).for_each(|step| run.copy(library, 8, direction, &data(step)));
+        for step in 0..count {
+            run.copy(library, 8, direction, &data(step));
+        }
         check(&Facts::of(&run.snapshot())).len()
     }
 
@@ -150,12 +155,26 @@ mod tests {
     #[test]
     fn one_element_at_a_time() {
         assert_eq!(found(ASARRAY, Direction::HostToDevice, 100, |step| vec![step as u8; 8]), 1);
-        assert_eq!(found(ASARRAY, Direction::HostToDevice, 100, |step| vec![step as u8; 96]), 1, "rows");
+        assert_eq!(
+            found(ASARRAY, Direction::HostToDevice, 100, |step| vec![step as u8; 96]),
+            0,
+            "from a stream"
+        );
         assert_eq!(
             found(ASARRAY, Direction::HostToDevice, 100, |step| vec![step as u8; 24]),
             0,
             "parameters"
         );
+    }
+
+    #[test]
+    fn the_rows_of_an_array() {
+        let mut run = Run::new();
+        for step in 0..100 {
+            let transfer = run.copy(ASARRAY, 8, Direction::HostToDevice, &[step as u8; 96]);
+            run.ledger.came_from(transfer, 0x1000 + 96 * step);
+        }
+        assert_eq!(check(&Facts::of(&run.snapshot())).len(), 1);
     }
 
     #[test]

@@ -38,7 +38,7 @@ history = dpnp.asnumpy(history)
 const INNER_REPEATS: u64 = 4;
 /// Reads that are further apart cost next to nothing.
 const SECONDS_APART: f64 = 0.25;
-const CHUNK_AT_LEAST: u64 = 4 * KIB;
+const CHUNK_AT_LEAST: u64 = KIB / 4;
 /// Copies that were not known to repeat earlier ones: of two different chunks, two each.
 const DIFFERENT_AT_LEAST: u64 = 4;
 /// The interpreter moves the position of a call by this much once it has specialised it; different calls are further
@@ -126,7 +126,7 @@ impl Reads<'_> {
             let counts = &transfer.counts;
             transfer.direction == Direction::HostToDevice
                 && counts.bytes >= CHUNK_AT_LEAST * counts.count
-                && counts.count - counts.repeats.min(counts.count) >= DIFFERENT_AT_LEAST
+                && counts.count >= counts.repeats + DIFFERENT_AT_LEAST
                 && sends(&transfer.frames).is_some()
                 && self.shares_function(&transfer.frames)
         });

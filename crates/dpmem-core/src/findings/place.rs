@@ -64,3 +64,16 @@ pub(super) fn site(snapshot: &Snapshot, id: SiteId) -> Option<&SiteSnapshot> {
     let at = snapshot.sites.binary_search_by_key(&id, |site| site.id).ok()?;
     snapshot.sites.get(at)
 }
+
+/// Whether the user's line is a comprehension: it builds a collection at once. Newer interpreters have no frame for it, so
+/// the text of the line has to tell.
+pub(super) fn is_comprehension(frames: &[Frame], text: &dyn Fn(&str, u32) -> Option<String>) -> bool {
+    let Some(user) = user_frame(frames) else { return false };
+    if matches!(bare(&user.function), "<listcomp>" | "<dictcomp>" | "<setcomp>") {
+        return true;
+    }
+    text(&user.file, user.line).is_some_and(|line| {
+        let line = line.trim_start();
+        !line.starts_with("for ") && line.contains(" for ") && line.contains(" in ")
+    })
+}

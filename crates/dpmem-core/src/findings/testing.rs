@@ -76,7 +76,13 @@ impl Run {
         self.ledger.freed(&block, left, self.now, 2);
     }
 
-    pub(super) fn copy(&mut self, library: &[&str], line: u32, direction: crate::Direction, data: &[u8]) {
+    pub(super) fn copy(
+        &mut self,
+        library: &[&str],
+        line: u32,
+        direction: crate::Direction,
+        data: &[u8],
+    ) -> crate::TransferId {
         self.now += 10;
         let frames = stack(library, line);
         let raw: Vec<RawFrame> = (0..frames.len())
@@ -86,6 +92,7 @@ impl Run {
         let transfer = self.ledger.transfer(&raw, Origin::NotRecorded, direction, resolve);
         self.ledger.transferred(transfer, data.len() as u64, self.now);
         self.ledger.compare_content(transfer, &Bytes(data));
+        transfer
     }
 
     pub(super) fn launch(&mut self, line: u32, count: u64) {

@@ -18,7 +18,7 @@ pub(super) const OUTSIDE: &str = "C or C++ code";
 /// Longer paths lose their middle.
 const MAX_PATH: usize = 240;
 /// Longer chains are not followed; they would say nothing to a person.
-const MAX_CHAIN: usize = 400;
+const MAX_CHAIN: usize = 64;
 /// Names under which a notebook keeps what cells answered.
 const NOTEBOOK_NAMES: [&str; 8] = ["Out", "In", "_oh", "_ih", "_", "__", "___", "_dh"];
 

@@ -15,6 +15,7 @@ use super::layout::Layout;
 use super::links::{Link, Links, Ways};
 use super::object::{Halt, Ref};
 use super::roots::Kept;
+use super::types::Class;
 use super::types::Types;
 use super::{CacheFacts, Held, HeldBlock, HolderFacts, State};
 
@@ -189,6 +190,10 @@ impl<'h, 'py> Search<'_, 'h, 'py> {
             root: chain.root.unwrap_or_else(|| chain.path.clone()),
             path: chain.path,
             owner_len: chain.owner.as_ref().and_then(|(_, node)| length(*node)),
+            owner_is_queue: chain
+                .owner
+                .as_ref()
+                .is_some_and(|(_, node)| self.graph.node(*node).class == Class::Deque),
             owner: chain.owner.map(|(path, _)| path),
             cache: None,
             numpy: member.numpy,
@@ -263,6 +268,7 @@ fn held_by_c() -> HolderFacts {
         path,
         owner: None,
         owner_len: None,
+        owner_is_queue: false,
         cache: None,
         numpy: false,
         view: false,

@@ -54,6 +54,9 @@ demo: setup
 # Interpreters beside the main one, wherever pyenv or the system has them: frames and truth are tested on each.
 OTHERS := $(foreach v,3.10 3.12 3.13 3.14,$(firstword $(wildcard $(HOME)/.pyenv/versions/$(v).*/bin/python) $(shell command -v python$(v) 2>/dev/null)))
 
+# Two processes at a time; the corpus of findings does that by itself.
+PARALLEL := --numprocesses 2 --dist worksteal
+
 check: $(STAMPS)/installed
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
@@ -71,9 +74,9 @@ test: setup setup-019
 	cargo test --quiet --workspace --locked
 	cargo test --quiet --release --locked $(SIMULATED)
 	RUSTFLAGS="--cfg loom" cargo test --quiet --release --locked -p dpmem-core --lib --target-dir target/loom
-	$(PY) -m pytest -q tests --ignore tests/soak
-	$(VENV019)/bin/python -m pytest -q tests/api tests/hook tests/frames
-	DPMEM_TEST_INTERPRETERS=this $(VENV019)/bin/python -m pytest -q tests/holders
+	$(PY) -m pytest -q $(PARALLEL) tests --ignore tests/soak --ignore tests/findings
+	$(PY) -m pytest -q tests/findings
+	DPMEM_TEST_INTERPRETERS=this $(VENV019)/bin/python -m pytest -q $(PARALLEL) tests/api tests/hook tests/frames tests/holders
 	@for python in $(OTHERS); do sh .ci/other-python $$python || exit 1; done
 
 bench: setup

@@ -198,6 +198,7 @@ class Run:
     def _report(self, exit_code: int) -> None:
         summary, data, failure = "", "", None
         present: list[str] = []
+        unjudged: str | None = None
         try:
             finished = _recording.finish(
                 command=self.options.command,
@@ -208,6 +209,7 @@ class Run:
                 notes=self.notes,
                 failure=self._failure,
             )
+            unjudged = finished.unjudged if self.options.fail_on else None
             present = sorted(set(self.options.fail_on).intersection(finished.findings))
             if self.options.json == "-":
                 data = finished.json + "\n"
@@ -231,6 +233,9 @@ class Run:
         elif exit_code == 0 and present:
             exit_instead = 1
             summary += f"dpmem: exit code 1 because of {', '.join(present)} (--fail-on)\n"
+        elif exit_code == 0 and unjudged:
+            exit_instead = 2
+            summary += f"dpmem: exit code 2: findings could not all be judged (--fail-on): {unjudged}\n"
         _native.process_settle(summary, data, exit_instead=exit_instead, program_succeeded=exit_code == 0)
 
 

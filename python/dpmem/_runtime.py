@@ -125,16 +125,16 @@ def _number(device: Any, name: str) -> int | None:
         return None
 
 
-def _memory_types() -> dict[int, str]:
-    """The classes of dpctl's memory objects, subclasses included, by id."""
+def _memory_types() -> dict[int, tuple[type, str]]:
+    """The classes of dpctl's memory objects, subclasses included, and their kinds, by id."""
     module = sys.modules.get("dpctl.memory")
-    types: dict[int, str] = {}
+    types: dict[int, tuple[type, str]] = {}
     for name, kind in _KINDS.items():
         pending = [getattr(module, name, None)]
         while pending:
             cls = pending.pop()
             if isinstance(cls, type):
-                types[id(cls)] = kind
+                types[id(cls)] = (cls, kind)
                 pending.extend(type.__subclasses__(cls))
     return types
 
@@ -185,12 +185,10 @@ def inventory(unfinished: list[Any] | None = None) -> tuple[list[tuple[Any, str]
     queue_type = getattr(dpctl_module(), "SyclQueue", None)
     if queue_type is None or not types:
         return [], []
-    wanted = {**types, id(queue_type): ""}
+    wanted = {**types, id(queue_type): (queue_type, "")}
     memories, queues = [], []
-    for candidate in gc.get_objects():
-        kind = wanted.get(id(type(candidate)))
-        if kind is None:
-            continue
+    for candidate in _native.objects_of(gc.get_objects, [cls for cls, _ in wanted.values()]):
+        kind = wanted[id(type(candidate))][1]
         if not kind:
             queues.append(candidate)
         elif _is_finished(candidate):

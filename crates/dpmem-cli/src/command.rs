@@ -7,6 +7,8 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::machine::{DevicesOptions, DoctorOptions, WatchOptions};
+use dpmem_core::findings;
+
 use crate::rules;
 
 /// The deepest stack that can be asked for, in Python frames.
@@ -193,13 +195,14 @@ fn explained(code: &str) -> Outcome {
     }
 }
 
-/// A code of a rule, whatever its case.
+/// A code of a rule that judges runs, whatever its case.
 fn rule_code(word: &str) -> Result<String, String> {
     let code = word.trim().to_uppercase();
-    if rules::codes().contains(&code.as_str()) {
+    let codes: Vec<_> = findings::codes().collect();
+    if codes.contains(&code.as_str()) {
         return Ok(code);
     }
-    Err(format!("expected codes of findings, separated by commas; there are {}", rules::codes().join(", ")))
+    Err(format!("expected codes of findings of a run, separated by commas; there are {}", codes.join(", ")))
 }
 
 /// Writes `-mMODULE` and `-cCODE` as two words: attached, clap would end the option there and read on,

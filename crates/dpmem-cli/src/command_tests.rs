@@ -101,6 +101,7 @@ fn refusals_say_what_came_and_what_was_expected() {
         (vec!["run", "--stack-depth", "129", "x.py"], "from 0 to 128"),
         (vec!["run", "--stack-depth", "deep", "x.py"], "'deep'"),
         (vec!["run", "--fail-on", "DPM301,DPM999", "x.py"], "'DPM999'"),
+        (vec!["run", "--fail-on", "DPM402", "x.py"], "'DPM402'"),
         (vec!["run", "--json"], "'--json <FILE>'"),
         (vec!["run", "-m"], "'-m <MODULE> [ARGS]...'"),
         (vec!["run"], "no program was named"),

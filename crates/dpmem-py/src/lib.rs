@@ -8,6 +8,7 @@ mod findings;
 mod frames;
 mod holders;
 mod live;
+mod objects;
 mod pool;
 mod process;
 mod report;
@@ -26,6 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     frames::register(module)?;
     holders::register(module)?;
     pool::register(module)?;
+    objects::register(module)?;
     process::register(module)?;
     report::register(module)?;
     tracking::register(module)?;

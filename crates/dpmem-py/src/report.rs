@@ -23,6 +23,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(module = "dpmem._native", frozen)]
 struct Finished {
     report: report::Report,
+    unjudged: Option<String>,
     /// How many of the report's notes have been said already.
     said: usize,
     /// The report as one line of JSON.
@@ -46,6 +47,12 @@ impl Finished {
     #[getter]
     fn findings(&self) -> Vec<String> {
         self.report.findings.iter().map(|finding| finding.code.clone()).collect()
+    }
+
+    /// Why findings may be missing: what they are judged by is not known.
+    #[getter]
+    fn unjudged(&self) -> Option<String> {
+        self.unjudged.clone()
     }
 
     /// Whether everything was recorded.
@@ -129,7 +136,8 @@ fn report_build(py: Python<'_>, facts: RunFacts) -> PyResult<Finished> {
             json.pop();
             json += &format!(",\"reference\":{{\"events\":[{}]}}}}", listed(&events));
         }
-        Finished { report: built, said: facts.said.len(), json }
+        let unjudged = why_unjudged(&facts, &built.recording);
+        Finished { report: built, unjudged, said: facts.said.len(), json }
     }))
 }
 
@@ -187,6 +195,18 @@ fn pool() -> Option<report::Pool> {
         rescues: reading.rescues.iter().sum(),
         rescued_by: report::RescuedBy { trim, wait, collect, callback },
     })
+}
+
+/// Why findings may be missing, if they may.
+fn why_unjudged(facts: &RunFacts, recording: &report::Recording) -> Option<String> {
+    if let Some(reason) = &recording.reason {
+        return Some(reason.clone());
+    }
+    if let Some(no_stacks) = &facts.no_stacks {
+        return Some(format!("no Python lines: {no_stacks}"));
+    }
+    let out_of_time = facts.held.as_ref().is_some_and(|held| !held.get().complete);
+    out_of_time.then(|| "the search for holders ran out of time".to_string())
 }
 
 fn completeness(

@@ -37,7 +37,14 @@ const SMALL_CACHE: u64 = 32;
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
     let growing = growing_containers(facts);
-    let places = by_place(facts, |block| block.holders.iter().find(|holder| keeps(holder, &growing)));
+    let places = by_place(facts, |block| {
+        // What a name keeps as well would stay without the default.
+        let by_default = block.holders.iter().all(|holder| holder.kind == HolderKind::Default);
+        let blamed = |holder: &&HolderRecord| {
+            keeps(holder, &growing) && (by_default || holder.kind != HolderKind::Default)
+        };
+        block.holders.iter().find(blamed)
+    });
     let enough = |held: &Held<'_>| {
         held.bytes >= BYTES_AT_LEAST
             && (held.count >= ENTRIES_AT_LEAST || held.holders[0].kind == HolderKind::Default)
@@ -47,7 +54,7 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
         let owner = holder.owner.as_deref().unwrap_or(&holder.path);
         let (what, advice) = match holder.kind {
             HolderKind::Cache => (
-                "a cache without a bound keeps every array it has returned",
+                "a cache keeps every array that it has returned",
                 "give it a small bound, `functools.lru_cache(maxsize=4)`, or empty it with `cache_clear()`",
             ),
             HolderKind::Default => (
@@ -68,7 +75,7 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
 
 fn keeps(holder: &HolderRecord, growing: &HashMap<&str, u64>) -> bool {
     match holder.kind {
-        HolderKind::Cache => holder.cache.is_none_or(is_unbounded),
+        HolderKind::Cache => holder.cache.is_some_and(is_unbounded),
         HolderKind::Default => true,
         HolderKind::Container | HolderKind::View | HolderKind::Global => {
             holder.owner.as_deref().is_some_and(|owner| growing.contains_key(owner))
@@ -164,7 +171,11 @@ mod tests {
         let site = run.site(&["ones", "ones"], 4, 1, Kind::Device);
         run.allocate(site, MIB);
         let snapshot = run.snapshot();
-        let blocks = [held(site, MIB, MIB, &[(HolderKind::Default, "default of __main__.f(table)")])];
-        assert_eq!(check(&Facts { held: &blocks, ..Facts::of(&snapshot) }).len(), 1);
+        let default = (HolderKind::Default, "default of __main__.f(table)");
+        let found = |holders: &[_]| {
+            check(&Facts { held: &[held(site, MIB, MIB, holders)], ..Facts::of(&snapshot) }).len()
+        };
+        assert_eq!(found(&[default]), 1);
+        assert_eq!(found(&[default, (HolderKind::Global, "__main__.TABLE")]), 0);
     }
 }

@@ -150,7 +150,7 @@ def _search_for_holders(*, drained: bool) -> tuple[Held | None, str]:
         blocks = _native.live_sizes()
         pending = set() if drained else {address for address, _ in blocks}
         return _holders.find(blocks, pending=pending, seconds=seconds), ""
-    except Exception as error:
+    except BaseException as error:  # a panic of native code as well: the report must not be lost
         return None, f"holders could not be searched for: {type(error).__name__}: {error}"
 
 

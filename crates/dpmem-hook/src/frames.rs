@@ -118,7 +118,7 @@ fn finds_python() -> bool {
 /// Whether the calling thread is in the line that `before` was in, at the same instruction or further on.
 pub(crate) fn is_in_line_of(before: &RawFrame) -> bool {
     const SEARCHED: usize = 32;
-    let Some((api, _)) = LAYOUT.get() else { return false };
+    let Some((api, _)) = LAYOUT.get().filter(|_| are_readable()) else { return false };
     let mut buffer = [const { MaybeUninit::uninit() }; SEARCHED];
     let same = |now: &&RawFrame| {
         (now.code, now.name, now.first_line) == (before.code, before.name, before.first_line)

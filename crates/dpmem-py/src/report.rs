@@ -136,7 +136,7 @@ fn report_build(py: Python<'_>, facts: RunFacts) -> PyResult<Finished> {
             json.pop();
             json += &format!(",\"reference\":{{\"events\":[{}]}}}}", listed(&events));
         }
-        let unjudged = why_unjudged(&facts, &built.recording);
+        let unjudged = why_unjudged(&facts, &built.recording, &snapshot);
         Finished { report: built, unjudged, said: facts.said.len(), json }
     }))
 }
@@ -198,15 +198,18 @@ fn pool() -> Option<report::Pool> {
 }
 
 /// Why findings may be missing, if they may.
-fn why_unjudged(facts: &RunFacts, recording: &report::Recording) -> Option<String> {
+fn why_unjudged(facts: &RunFacts, recording: &report::Recording, snapshot: &Snapshot) -> Option<String> {
     if let Some(reason) = &recording.reason {
         return Some(reason.clone());
     }
     if let Some(no_stacks) = &facts.no_stacks {
         return Some(format!("no Python lines: {no_stacks}"));
     }
-    let out_of_time = facts.held.as_ref().is_some_and(|held| !held.get().complete);
-    out_of_time.then(|| "the search for holders ran out of time".to_string())
+    match &facts.held {
+        Some(held) if !held.get().complete => Some("the search for holders ran out of time".to_string()),
+        None if !snapshot.live.is_empty() => Some("holders could not be searched for".to_string()),
+        _ => None,
+    }
 }
 
 fn completeness(

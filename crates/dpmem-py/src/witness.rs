@@ -44,7 +44,7 @@ fn request() {
 /// Called by the interpreter, which holds the GIL. The answer says whether an exception is raised.
 extern "C" fn looking(_: *mut c_void) -> c_int {
     ASKED.store(false, Ordering::Release);
-    Python::attach(|py| {
+    let answer = Python::try_attach(|py| {
         // A tracer or profiler of the program would be shown our function; then the operation remains unknown.
         let Some(look) = LOOK.get().filter(|_| !is_traced(py).unwrap_or(true)) else { return 0 };
         let Err(error) = look.call0(py) else { return 0 };
@@ -53,7 +53,8 @@ extern "C" fn looking(_: *mut c_void) -> c_int {
         }
         error.restore(py);
         -1
-    })
+    });
+    answer.unwrap_or(0)
 }
 
 /// Whether an exception came out of a signal handler of the program's, which the interpreter ran inside our function: it

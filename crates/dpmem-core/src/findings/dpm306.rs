@@ -11,7 +11,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     name: "dtype-doubling",
     severity: Severity::Warning,
     what: "Fires for an operation of a device array with a NumPy scalar, or with an array of zero dimensions, whose dtype is
-of the same kind and wider, so that the array was cast and the result is wider too. Operands are looked at when the
+of the same kind and wider, so that the array was cast and the result is wider too (comparisons, and calls with `dtype=` or `out=`, are left alone). Operands are looked at when the
 library casts one of them for the first time at a line of the main thread. Two arrays of different width are taken as
 meant.",
     why: "The result and everything computed from it takes twice the memory, and on devices with slow or missing double
@@ -36,8 +36,24 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
     places.into_values().collect()
 }
 
+/// Operations whose result has a dtype of its own.
+const COMPARISONS: [&str; 9] = [
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+];
+
 /// The array that was cast and the operand it was cast for, if nobody asked for that.
 fn widened(promotion: &Promotion) -> Option<(&Operand, &Operand)> {
+    if COMPARISONS.contains(&promotion.operation.as_str()) {
+        return None;
+    }
     let [one, two] = &promotion.operands;
     [(one, two), (two, one)].into_iter().find(|(narrow, wide)| {
         let (Some(from), Some(to)) = (width(narrow), width(wide)) else { return false };

@@ -77,6 +77,12 @@ impl Teller<'_, '_, '_> {
     /// Tells a chain: its nodes and, after each node, the link to the next one or to the array itself.
     pub(super) fn tell(&self, nodes: &[u32], links: &[Link]) -> Chain {
         let mut chain = self.beginning(nodes[0]);
+        let first = self.graph.node(nodes[0]);
+        if first.parent != NONE && matches!(first.reach, Reach::Root(_)) {
+            // The chain is longer than anybody would read; what it says next is not the root's.
+            chain.path += " …";
+            chain.root = Some(chain.path.clone());
+        }
         let mut within = Within::Nothing;
         for (node, link) in nodes.iter().zip(links) {
             self.note_class(&mut chain, *node);
@@ -143,9 +149,9 @@ impl Teller<'_, '_, '_> {
                 return if local { Within::Names } else { within };
             }
             Link::Names => return Within::Names,
-            Link::Attribute(name) => self.attribute(chain, node, name),
+            Link::Attribute(name) => self.attribute(chain, name),
             Link::Key(raw, shown) => match (within, raw) {
-                (Within::Names, Some(name)) => self.attribute(chain, node, name),
+                (Within::Names, Some(name)) => self.attribute(chain, name),
                 // The table of a `threading.local` lies one dict deeper.
                 (Within::Names, None) => return Within::Names,
                 (Within::Cache, _) => {}
@@ -180,7 +186,7 @@ impl Teller<'_, '_, '_> {
         Within::Nothing
     }
 
-    fn attribute(&self, chain: &mut Chain, node: u32, name: &str) {
+    fn attribute(&self, chain: &mut Chain, name: &str) {
         let of_root = chain.root.is_none();
         if of_root {
             self.global(chain, name);
@@ -191,7 +197,6 @@ impl Teller<'_, '_, '_> {
             chain.kinds.push(Kind::Notebook);
             return;
         }
-        let _ = node;
         chain.path += &format!(".{name}");
         chain.kinds.push(Kind::Attribute);
     }

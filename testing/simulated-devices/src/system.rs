@@ -3,7 +3,14 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 unsafe extern "C" {
-    fn mmap(address: *mut c_void, length: usize, protection: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void;
+    fn mmap(
+        address: *mut c_void,
+        length: usize,
+        protection: c_int,
+        flags: c_int,
+        file: c_int,
+        offset: i64,
+    ) -> *mut c_void;
     fn munmap(address: *mut c_void, length: usize) -> c_int;
     fn dlopen(file: *const c_char, mode: c_int) -> *mut c_void;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -27,7 +34,8 @@ impl Mapping {
         let length = bytes.checked_add(align)?.checked_next_multiple_of(PAGE)?;
         // SAFETY: a new anonymous mapping at an address of the system's choice touches no memory that is in use.
         let start =
-            unsafe { mmap(std::ptr::null_mut(), length, READ_WRITE, PRIVATE_ANONYMOUS_UNRESERVED, -1, 0) }.addr();
+            unsafe { mmap(std::ptr::null_mut(), length, READ_WRITE, PRIVATE_ANONYMOUS_UNRESERVED, -1, 0) }
+                .addr();
         if start == usize::MAX {
             return None;
         }

@@ -43,19 +43,16 @@ impl Page {
         let mut section = |title: &str, body: &str| {
             let _ = writeln!(text, "## {title}\n{}\n", body.trim());
         };
-        let (mut example, mut instead) = ("", "");
         if let Some(doc) = self.run {
             section(if self.lint.is_some() { "In a run" } else { "What it does" }, doc.what);
-            (example, instead) = (doc.example, doc.instead);
         }
         if let Some(doc) = self.lint {
             section(if self.run.is_some() { "In source code" } else { "What it does" }, doc.what);
-            (example, instead) = (doc.example, doc.instead);
         }
-        section(
-            "Why it is bad",
-            self.lint.map(|doc| doc.why).or(self.run.map(|doc| doc.why)).unwrap_or_default(),
-        );
+        let of_lint = self.lint.map(|doc| (doc.why, doc.example, doc.instead));
+        let of_run = || self.run?.explanation.as_ref().map(|page| (page.why, page.example, page.instead));
+        let (why, example, instead) = of_lint.or_else(of_run)?;
+        section("Why it is bad", why);
         section("Example", &format!("```python\n{}\n```", example.trim()));
         section("Use instead", &format!("```python\n{}\n```", instead.trim()));
         if let Some(doc) = self.lint {
@@ -123,6 +120,7 @@ mod tests {
         for doc in dpmem_lint::codes().filter_map(dpmem_lint::rule) {
             if let Some(run) = findings::rule(doc.code) {
                 assert_eq!((doc.name, lint_severity(doc)), (run.name, run_severity(run)), "{}", doc.code);
+                assert_eq!(run.explanation, None, "{}: explained once, by the linter", doc.code);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::surroundings::Cause;
-use super::{Finding, RuleDoc, Severity, Value};
+use super::{Explanation, Finding, RuleDoc, Severity, Value};
 use crate::kind::DeviceId;
 
 pub(super) static DOC: RuleDoc = RuleDoc {
@@ -11,15 +11,17 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Error,
     what: "Fires when a program dies because it asked for a device and SYCL shows none at all. The advice is what files
 and variables tell; `dpmem doctor` looks closer.",
-    why: "Nothing can be allocated. Either no driver is installed or registered, or a variable hides every device.",
-    example: "
+    explanation: Some(Explanation {
+        why: "Nothing can be allocated. Either no driver is installed or registered, or a variable hides every device.",
+        example: "
 # ONEAPI_DEVICE_SELECTOR=level_zero:gpu on a machine without a GPU
 x = dpnp.ones(3)
 ",
-    instead: "
+        instead: "
 # unset ONEAPI_DEVICE_SELECTOR, or install the driver that `dpmem doctor` names
 x = dpnp.ones(3)
 ",
+    }),
 };
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {

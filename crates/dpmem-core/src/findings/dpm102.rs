@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use super::place::Place;
 use super::surroundings::Surroundings;
-use super::{Finding, RuleDoc, Severity, Value};
+use super::{Explanation, Finding, RuleDoc, Severity, Value};
 use crate::kind::DeviceId;
 
 pub(super) static DOC: RuleDoc = RuleDoc {
@@ -13,15 +13,17 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     what: "Fires when everything was allocated on CPU devices, the default device is a CPU, and either the operating
 system shows a GPU that SYCL does not, or a variable that SYCL ignores asked for a GPU. A program that is given a
 well-formed `ONEAPI_DEVICE_SELECTOR` gets what it asked for and is left alone, and so is one that uses a GPU too.",
-    why: "The program is right and slow: SYCL falls back to the CPU without a word.",
-    example: "
+    explanation: Some(Explanation {
+        why: "The program is right and slow: SYCL falls back to the CPU without a word.",
+        example: "
 # a GPU is there, but its Level Zero driver is not installed
 x = dpnp.ones(1_000_000)
 ",
-    instead: "
+        instead: "
 # install what `dpmem doctor` names, and say what is meant, so that it fails where it isn't there
 x = dpnp.ones(1_000_000, device=\"gpu\")
 ",
+    }),
 };
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {

@@ -12,16 +12,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     what: "Fires when a program that uses SYCL runs with a variable that today's runtimes ignore
 (`SYCL_DEVICE_FILTER`, `SYCL_BE`, `SYCL_DEVICE_TYPE`) or with a malformed `ONEAPI_DEVICE_SELECTOR`, and when it dies of
 a filter string that no device matches.",
-    why: "The program runs on another device than was asked for, or on none. With a malformed selector SYCL shows no
-device or aborts the process; `dpmem run` says so before the program starts.",
-    example: "
-# SYCL_DEVICE_FILTER=level_zero:gpu
-x = dpnp.ones(10, device=\"gpu:1\")
-",
-    instead: "
-# ONEAPI_DEVICE_SELECTOR=level_zero:gpu
-x = dpnp.ones(10, device=\"gpu\")
-",
+    explanation: None,
 };
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {

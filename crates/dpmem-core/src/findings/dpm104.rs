@@ -11,18 +11,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Error,
     what: "Fires when a program dies because arrays of different queues meet in one operation. Says which arrays, on
 which queue each is, and which line made it.",
-    why: "dpnp refuses to choose a queue, also where both are on one device: the work of one would not be ordered after
-the work of the other.",
-    example: "
-a = dpnp.ones(3, sycl_queue=dpctl.SyclQueue())
-b = dpnp.ones(3, sycl_queue=dpctl.SyclQueue())
-c = a + b
-",
-    instead: "
-a = dpnp.ones(3)
-b = dpnp.ones(3, sycl_queue=a.sycl_queue)
-c = a + b
-",
+    explanation: None,
 };
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {

@@ -4,7 +4,7 @@ use super::activity::Activity;
 use super::facts::Facts;
 use super::operation::joins;
 use super::place::{Place, is_comprehension, sites_by_place};
-use super::{Finding, LEAST_REPEATS, MIB, RuleDoc, Severity, Value};
+use super::{Explanation, Finding, LEAST_REPEATS, MIB, RuleDoc, Severity, Value};
 use crate::bytes::size;
 use crate::pattern::GrowthSample;
 use crate::snapshot::{SiteSnapshot, Snapshot};
@@ -17,20 +17,22 @@ pub(super) static DOC: RuleDoc = RuleDoc {
 program did, not by the clock): 20 blocks or more and 1 MiB or more in use at the end. A line whose blocks are gone at
 the end must have made 50 blocks without freeing one, 4 MiB and most of the peak. Arrays built up front or in one
 comprehension, caches that are full, and parts that are collected to be joined into one array are left alone.",
-    why: "Memory that only grows fills the device, after minutes or after days; until then the run pays for allocating
+    explanation: Some(Explanation {
+        why: "Memory that only grows fills the device, after minutes or after days; until then the run pays for allocating
 what it doesn't need.",
-    example: "
+        example: "
 states = []
 for step in range(10_000):
     x = x * decay
     states.append(x)
 ",
-    instead: "
+        instead: "
 states = collections.deque(maxlen=2)
 for step in range(10_000):
     x = x * decay
     states.append(x)
 ",
+    }),
 };
 
 const BYTES_AT_LEAST: u64 = MIB;

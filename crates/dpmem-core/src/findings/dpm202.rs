@@ -11,17 +11,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Warning,
     what: "Fires for blocks in use at the end of which all arrays together show at most an eighth, where a line's blocks
 hold 1 MiB or more that nobody can see. Views of an array that is still there itself are left alone.",
-    why: "A slice is a view: it holds the whole block of the array it was taken from. Ten numbers can keep a gigabyte.",
-    example: "
-cube = dpnp.ones((16, 1024, 1024))
-first_row = cube[0, 0, :10]
-del cube
-",
-    instead: "
-cube = dpnp.ones((16, 1024, 1024))
-first_row = cube[0, 0, :10].copy()
-del cube
-",
+    explanation: None,
 };
 
 /// A block is pinned if at most this part of it can be seen.

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, HeldBlock, HolderKind, HolderRecord};
 use super::held::{by_place, only_held_by};
-use super::{Finding, KIB, RuleDoc, Severity};
+use super::{Explanation, Finding, KIB, RuleDoc, Severity};
 
 pub(super) static DOC: RuleDoc = RuleDoc {
     code: "DPM203",
@@ -10,9 +10,10 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Warning,
     what: "Fires for blocks in use at the end that only a stored exception or traceback holds, 64 KiB or more a line. The
 exception that ended the program is left alone.",
-    why: "An exception keeps its traceback, the traceback the frames of every function it came through, and those all
+    explanation: Some(Explanation {
+        why: "An exception keeps its traceback, the traceback the frames of every function it came through, and those all
 local variables, arrays included.",
-    example: "
+        example: "
 errors = []
 for batch in batches:
     try:
@@ -20,7 +21,7 @@ for batch in batches:
     except ValueError as error:
         errors.append(error)
 ",
-    instead: "
+        instead: "
 errors = []
 for batch in batches:
     try:
@@ -28,6 +29,7 @@ for batch in batches:
     except ValueError as error:
         errors.append(error.with_traceback(None))
 ",
+    }),
 };
 
 const BYTES_AT_LEAST: u64 = 64 * KIB;

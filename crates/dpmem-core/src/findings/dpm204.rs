@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, HolderKind};
 use super::held::{by_place, only_held_by};
-use super::{Finding, MIB, RuleDoc, Severity};
+use super::{Explanation, Finding, MIB, RuleDoc, Severity};
 
 pub(super) static DOC: RuleDoc = RuleDoc {
     code: "DPM204",
@@ -10,20 +10,22 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Warning,
     what: "Fires for blocks in use at the end that nothing but a reference cycle holds, 1 MiB or more a line: the program
 can't reach them any more, and the cyclic collector hasn't run yet.",
-    why: "The collector runs when many Python objects have been made. A few large arrays don't make it run, however much
+    explanation: Some(Explanation {
+        why: "The collector runs when many Python objects have been made. A few large arrays don't make it run, however much
 device memory they hold.",
-    example: "
+        example: "
 class Node:
     def __init__(self):
         self.parent = self
         self.buffer = dpnp.ones(10_000_000)
 ",
-    instead: "
+        instead: "
 class Node:
     def __init__(self):
         self.parent = weakref.ref(self)
         self.buffer = dpnp.ones(10_000_000)
 ",
+    }),
 };
 
 const BYTES_AT_LEAST: u64 = MIB;

@@ -15,18 +15,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     what: "Fires for blocks in use at the end, 1 MiB or more a line, that are held by a `functools.lru_cache` which has
 three of them or more and is neither small (32 entries) nor has ever put one out; by a default argument; or by a
 module-level container to which one line added 20 arrays or more without ever freeing one, up to the end.",
-    why: "What such a cache holds lives as long as the program. On a device with a few gigabytes that is a leak with a
-friendly name.",
-    example: "
-@functools.lru_cache(maxsize=None)
-def kernel(n):
-    return dpnp.hanning(n)
-",
-    instead: "
-@functools.lru_cache(maxsize=4)
-def kernel(n):
-    return dpnp.hanning(n)
-",
+    explanation: None,
 };
 
 const BYTES_AT_LEAST: u64 = MIB;

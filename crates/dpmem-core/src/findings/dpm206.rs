@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, HolderKind};
 use super::held::{by_place, only_held_by};
-use super::{Finding, MIB, RuleDoc, Severity};
+use super::{Explanation, Finding, MIB, RuleDoc, Severity};
 
 pub(super) static DOC: RuleDoc = RuleDoc {
     code: "DPM206",
@@ -10,17 +10,19 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Warning,
     what: "Fires for blocks in use that only a notebook's own memory of results holds (`Out`, `_`, `__`, `___`, its hidden
 namespaces, the last traceback), 1 MiB or more a line.",
-    why: "Whatever a cell shows is kept: deleting the variable frees nothing.",
-    example: "
+    explanation: Some(Explanation {
+        why: "Whatever a cell shows is kept: deleting the variable frees nothing.",
+        example: "
 x = dpnp.ones(100_000_000)
 x
 del x
 ",
-    instead: "
+        instead: "
 x = dpnp.ones(100_000_000)
 print(x)
 del x
 ",
+    }),
 };
 
 const BYTES_AT_LEAST: u64 = MIB;

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::place::{Place, site};
-use super::{Finding, MIB, RuleDoc, Severity, Value};
+use super::{Explanation, Finding, MIB, RuleDoc, Severity, Value};
 use crate::bytes::size;
 use crate::snapshot::SiteSnapshot;
 
@@ -13,17 +13,19 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     what: "Fires for a line that repeats itself (8 times or more), of which three blocks or more were in use together at
 the peak and made up 64 MiB or more and two fifths of it, although most of its blocks had no Python owner any more when
 they were freed: the runtime freed them when the work that used them had ended.",
-    why: "Operations are queued and the host runs ahead. Each result that is thrown away stays until its kernel has run,
+    explanation: Some(Explanation {
+        why: "Operations are queued and the host runs ahead. Each result that is thrown away stays until its kernel has run,
 so the peak is many results instead of one.",
-    example: "
+        example: "
 for _ in range(20):
     x @ x.T
 ",
-    instead: "
+        instead: "
 result = dpnp.empty((n, n))
 for _ in range(20):
     dpnp.matmul(x, x.T, out=result)
 ",
+    }),
 };
 
 const REPEATS_AT_LEAST: u64 = 8;

@@ -11,18 +11,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     what: "Fires for a line whose results of `asnumpy()` are still in use at the end: three or more that hold 1 MiB or more
 of USM-host memory, or slices of any number of them that show an eighth of it or less. A single result in use is left
 alone.",
-    why: "`asnumpy` takes a block of USM-host memory of the full size, pinned for the device, and the NumPy array sits on
-it. Collected over a run such blocks use up pinned memory, and a slice keeps all of its block.",
-    example: "
-results = []
-for chunk in chunks:
-    results.append(dpnp.asnumpy(chunk * 2))
-",
-    instead: "
-results = []
-for chunk in chunks:
-    results.append(dpnp.asnumpy(chunk * 2).copy())
-",
+    explanation: None,
 };
 
 const COPIES_AT_LEAST: u64 = 3;

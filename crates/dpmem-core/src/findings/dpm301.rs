@@ -16,17 +16,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
 written into an existing array (operators and functions that take `out=`, and arrays filled by a rule), and whose blocks
 were freed again while it went on. Results that are kept, sizes that change, conversions and calls that use `out=` are
 left alone. The evidence holds the seconds that the runtime spent allocating and freeing for the line (`runtime_s`).",
-    why: "Each iteration pays for an allocation and a free, which cost more than the arithmetic up to about a million
-elements, and a freed block may still wait for the kernel that uses it, so memory in use rises.",
-    example: "
-for _ in range(steps):
-    c = dpnp.add(a, b)
-",
-    instead: "
-c = dpnp.empty_like(a)
-for _ in range(steps):
-    dpnp.add(a, b, out=c)
-",
+    explanation: None,
 };
 
 /// Smaller blocks are vectors of a few numbers.

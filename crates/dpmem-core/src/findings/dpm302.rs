@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::facts::Facts;
 use super::operation::{Purpose, called_name, joins, purpose};
 use super::place::{Place, bare, library_frames, site, sites_by_place};
-use super::{Finding, KIB, MIB, RuleDoc, Severity, Value};
+use super::{Explanation, Finding, KIB, MIB, RuleDoc, Severity, Value};
 use crate::bytes::size;
 use crate::kind::Kind;
 use crate::site::LOOKED;
@@ -19,17 +19,19 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     what: "Fires for a line whose temporaries made up more than two fifths of the peak, 16 MiB or more: results in the
 middle of its expression, operands cast to another dtype, and memory that a function needs in between. What the line
 keeps is not counted.",
-    why: "Each operator makes a new array, and all of an expression's arrays exist at once until the last of its kernels
+    explanation: Some(Explanation {
+        why: "Each operator makes a new array, and all of an expression's arrays exist at once until the last of its kernels
 has run: `2 * x + x * 3 - 1` needs four times the memory of its result.",
-    example: "
+        example: "
 y = 2 * x + x * 3 - 1
 ",
-    instead: "
+        instead: "
 y = 2 * x
 buffer = x * 3
 dpnp.add(y, buffer, out=y)
 y -= 1
 ",
+    }),
 };
 
 const BYTES_AT_LEAST: u64 = 16 * MIB;

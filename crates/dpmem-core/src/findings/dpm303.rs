@@ -13,18 +13,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Warning,
     what: "Fires for a line of which 1,000 blocks or more of 256 bytes or less were in use together. Blocks that merely
 waited for queued work are left alone.",
-    why: "Every array is its own block, at least 64 bytes and often a page of the runtime's pool, plus several hundred
-bytes of Python objects, for eight bytes of data.",
-    example: "
-history = []
-for _ in range(steps):
-    history.append(a.sum())
-",
-    instead: "
-history = dpnp.empty(steps)
-for step in range(steps):
-    history[step] = a.sum()
-",
+    explanation: None,
 };
 
 const COUNT_AT_LEAST: u64 = 1000;

@@ -13,16 +13,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Warning,
     what: "Fires for a line that joins arrays (`concatenate`, `append`, `stack`, `hstack` and their kin) ten times or more
 into blocks of which nearly each is larger than the one before, 64 KiB in all or more. Windows of constant length are left alone.",
-    why: "Every step allocates a larger block, copies all that was there, and for a moment both blocks exist: time grows
-with the square of the number of steps, and the peak is twice the result.",
-    example: "
-result = dpnp.empty(0)
-for part in parts:
-    result = dpnp.concatenate([result, part])
-",
-    instead: "
-result = dpnp.concatenate(list(parts))
-",
+    explanation: None,
 };
 
 const REPEATS_AT_LEAST: u64 = 10;

@@ -14,16 +14,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
 of the same kind and wider, so that the array was cast and the result is wider too (comparisons, and calls with `dtype=` or `out=`, are left alone). Operands are looked at when the
 library casts one of them for the first time at a line of the main thread. Two arrays of different width are taken as
 meant.",
-    why: "The result and everything computed from it takes twice the memory, and on devices with slow or missing double
-precision far more than twice the time.",
-    example: "
-x = dpnp.ones(n, dtype=dpnp.float32)
-y = x * numpy.float64(0.5)
-",
-    instead: "
-x = dpnp.ones(n, dtype=dpnp.float32)
-y = x * 0.5
-",
+    explanation: None,
 };
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {

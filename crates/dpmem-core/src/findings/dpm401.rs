@@ -18,20 +18,7 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     what: "Fires for a line that converted between host and device 20 times or more where three quarters of the copies
 carried the data of the copy before (the contents are compared, not the addresses), or 50 times or more to the device a
 single element, or a row of an array, of 1 KiB or less each. Chunks that differ, scalar operands, and the library's own small copies are left alone.",
-    why: "Every conversion allocates a block and moves the data across the bus, and the queue waits for it. Data that does
-not change needs one crossing; elements are cheaper to move together.",
-    example: "
-weights = numpy.ones(100_000)
-for _ in range(steps):
-    w = dpnp.asarray(weights)
-    dpnp.add(x, w, out=x)
-",
-    instead: "
-weights = numpy.ones(100_000)
-w = dpnp.asarray(weights)
-for _ in range(steps):
-    dpnp.add(x, w, out=x)
-",
+    explanation: None,
 };
 
 /// Smaller copies are parameters or scalars.

@@ -18,20 +18,7 @@ truth test) 20 times or more at one place; what a library function reads for its
 that read once per chunk (the same function sends new data to the device, or draws it there, at least half as often, or
 the loop works on a slice that moves with it), once per epoch (another line of the same function, or of what it calls, gave the device
 work four times as often), or less than four times a second.",
-    why: "Each read waits until all queued work is done and then moves a few bytes. The device idles while Python prepares
-the next step; a loop over elements starts a kernel and a copy for each of them.",
-    example: "
-for step in range(10_000):
-    dpnp.multiply(x, decay, out=x)
-    history.append(float(dpnp.sum(x)))
-",
-    instead: "
-history = dpnp.empty(10_000)
-for step in range(10_000):
-    dpnp.multiply(x, decay, out=x)
-    history[step] = dpnp.sum(x)
-history = dpnp.asnumpy(history)
-",
+    explanation: None,
 };
 
 /// Work of another line for one read, from which on the read belongs to an outer loop.

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, Room};
 use super::place::{Place, site};
-use super::{Finding, RuleDoc, Severity, Value};
+use super::{Explanation, Finding, RuleDoc, Severity, Value};
 use crate::bytes::size;
 use crate::kind::Kind;
 
@@ -12,15 +12,17 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Warning,
     what: "Fires where the most memory that the run had in use on a device at a time came within a tenth of the limit \
 that was set, or of the device's capacity where there is none. The line is the one that held most at the peak.",
-    why: "The next larger input, or another process on the same device, makes the program fail.",
-    example: "
+    explanation: Some(Explanation {
+        why: "The next larger input, or another process on the same device, makes the program fail.",
+        example: "
 images = dpnp.asarray(all_images)
 features = extract(images)
 ",
-    instead: "
+        instead: "
 for images in batches:
     features.append(dpnp.asnumpy(extract(dpnp.asarray(images))))
 ",
+    }),
 };
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {

@@ -1,7 +1,7 @@
 //! DPM502: one request was larger than a single allocation may be.
 
 use super::facts::{Facts, FailedRequest};
-use super::{Finding, RuleDoc, Severity, Value};
+use super::{Explanation, Finding, RuleDoc, Severity, Value};
 use crate::bytes::size;
 
 pub(super) static DOC: RuleDoc = RuleDoc {
@@ -10,15 +10,17 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Error,
     what: "Fires for a line whose request failed and was larger than the largest single allocation of the device \
 (`max_mem_alloc_size`).",
-    why: "A device may have room in all and yet not give it in one piece; on many it is a half or a quarter of the \
+    explanation: Some(Explanation {
+        why: "A device may have room in all and yet not give it in one piece; on many it is a half or a quarter of the \
 capacity. Freeing other memory does not help.",
-    example: "
+        example: "
 table = dpnp.empty((200_000, 50_000))
 ",
-    instead: "
+        instead: "
 for rows in range(0, 200_000, 10_000):
     part = dpnp.empty((10_000, 50_000))
 ",
+    }),
 };
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {

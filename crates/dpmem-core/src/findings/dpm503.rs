@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, FailedRequest};
 use super::place::{Place, sites_by_place};
-use super::{Finding, RuleDoc, Severity, Value};
+use super::{Explanation, Finding, RuleDoc, Severity, Value};
 use crate::bytes::size;
 use crate::snapshot::SiteSnapshot;
 
@@ -12,17 +12,19 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     severity: Severity::Error,
     what: "Fires for a line of which an allocation failed: because of the limit that was set, or because the runtime \
 refused it. It makes no difference whether the program caught the exception.",
-    why: "What the line was to compute is missing, and a handler that goes on without a word hides it.",
-    example: "
+    explanation: Some(Explanation {
+        why: "What the line was to compute is missing, and a handler that goes on without a word hides it.",
+        example: "
 results = []
 for batch in batches:
     results.append(model(batch))
 ",
-    instead: "
+        instead: "
 results = []
 for batch in batches:
     results.append(dpnp.asnumpy(model(batch)).copy())
 ",
+    }),
 };
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {

@@ -1,6 +1,6 @@
 //! The functions that stand in the runtime's dispatch table while dpmem is in.
 //!
-//! Each goes through one of the boundary functions at the end, which forward the call exactly once, unchanged, whatever
+//! Each goes through one of the functions in [`boundary`], which forward the call exactly once, unchanged, whatever
 //! happens on our side, and let no panic out. Only where a pool or a limit is on, [`pool`] may stand between them and
 //! the runtime. An allocation is entered after it succeeded, a free before it is
 //! forwarded.
@@ -10,19 +10,14 @@
 //! specification says, and calling the original with those same arguments is exactly the call the program made. The
 //! original is known before the shim gets into the slot ([`crate::install`]).
 
-use dpmem_core::{Direction, Kind, SiteCache};
+use dpmem_core::Kind;
 
-use crate::abi::{
-    BufferProperties, Handle, INVALID_VALUE, MEM_FLAGS_FROM_HOST, Pointer, Rect, SUCCESS, Spill, UrResult,
-    WaitList,
-};
-use crate::clock::ticks;
-use crate::devices;
+use crate::abi::{Handle, INVALID_VALUE, Pointer, SUCCESS, Spill, UrResult, WaitList};
 use crate::fetch;
 use crate::functions::original;
 use crate::launches::launching;
-use crate::pool::{self, Request, guard};
-use crate::recorder::{self, Asked, Call, Out, Place, Recording};
+use crate::pool::{self, Request};
+use crate::recorder::{Asked, Out, Place};
 
 /// Calls the original with the shim's own arguments.
 macro_rules! forward {
@@ -34,6 +29,15 @@ macro_rules! forward {
         }
     };
 }
+
+mod boundary;
+mod buffers;
+mod objects;
+
+pub(crate) use buffers::*;
+pub(crate) use objects::*;
+
+use boundary::{accepted, allocation, around, free, submitting};
 
 pub(crate) unsafe extern "C" fn usm_host_alloc(
     context: Handle,
@@ -261,248 +265,6 @@ pub(crate) unsafe extern "C" fn enqueue_fill(
     accepted(call, |recording| recording.filled(bytes as u64))
 }
 
-pub(crate) unsafe extern "C" fn buffer_create(
-    context: Handle,
-    flags: u32,
-    bytes: usize,
-    properties: Pointer,
-    out: *mut Handle,
-) -> UrResult {
-    let call = forward!(buffer_create(context, flags, bytes, properties, out));
-    if flags & MEM_FLAGS_FROM_HOST == 0 {
-        return call();
-    }
-    accepted(call, |recording| {
-        // SAFETY: the call was accepted with a flag that says there are properties, which name the host memory.
-        let source = unsafe { properties.cast::<BufferProperties>().as_ref() }.map(|p| p.host);
-        recording.sent(source.unwrap_or(std::ptr::null_mut()), bytes as u64);
-    })
-}
-
-pub(crate) unsafe extern "C" fn buffer_read(
-    queue: Handle,
-    buffer: Handle,
-    blocking: bool,
-    offset: usize,
-    bytes: usize,
-    target: Pointer,
-    waits: u32,
-    list: WaitList,
-    event: *mut Handle,
-) -> UrResult {
-    let call = submitting(
-        queue,
-        forward!(buffer_read(queue, buffer, blocking, offset, bytes, target, waits, list, event)),
-    );
-    accepted(call, |recording| enter_copy(recording, Direction::DeviceToHost, bytes as u64))
-}
-
-pub(crate) unsafe extern "C" fn buffer_write(
-    queue: Handle,
-    buffer: Handle,
-    blocking: bool,
-    offset: usize,
-    bytes: usize,
-    source: Pointer,
-    waits: u32,
-    list: WaitList,
-    event: *mut Handle,
-) -> UrResult {
-    let call = submitting(
-        queue,
-        forward!(buffer_write(queue, buffer, blocking, offset, bytes, source, waits, list, event)),
-    );
-    accepted(call, |recording| recording.sent(source, bytes as u64))
-}
-
-pub(crate) unsafe extern "C" fn buffer_copy(
-    queue: Handle,
-    source: Handle,
-    target: Handle,
-    from: usize,
-    to: usize,
-    bytes: usize,
-    waits: u32,
-    list: WaitList,
-    event: *mut Handle,
-) -> UrResult {
-    let call =
-        submitting(queue, forward!(buffer_copy(queue, source, target, from, to, bytes, waits, list, event)));
-    accepted(call, |recording| enter_copy(recording, Direction::DeviceToDevice, bytes as u64))
-}
-
-pub(crate) unsafe extern "C" fn buffer_read_rect(
-    queue: Handle,
-    buffer: Handle,
-    blocking: bool,
-    at: Rect,
-    host_at: Rect,
-    region: Rect,
-    row: usize,
-    slice: usize,
-    host_row: usize,
-    host_slice: usize,
-    target: Pointer,
-    waits: u32,
-    list: WaitList,
-    event: *mut Handle,
-) -> UrResult {
-    let call = submitting(
-        queue,
-        forward!(buffer_read_rect(
-            queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, target, waits,
-            list, event
-        )),
-    );
-    accepted(call, |recording| enter_copy(recording, Direction::DeviceToHost, region.bytes()))
-}
-
-pub(crate) unsafe extern "C" fn buffer_write_rect(
-    queue: Handle,
-    buffer: Handle,
-    blocking: bool,
-    at: Rect,
-    host_at: Rect,
-    region: Rect,
-    row: usize,
-    slice: usize,
-    host_row: usize,
-    host_slice: usize,
-    source: Pointer,
-    waits: u32,
-    list: WaitList,
-    event: *mut Handle,
-) -> UrResult {
-    let call = submitting(
-        queue,
-        forward!(buffer_write_rect(
-            queue, buffer, blocking, at, host_at, region, row, slice, host_row, host_slice, source, waits,
-            list, event
-        )),
-    );
-    accepted(call, |recording| enter_copy(recording, Direction::HostToDevice, region.bytes()))
-}
-
-pub(crate) unsafe extern "C" fn buffer_copy_rect(
-    queue: Handle,
-    source: Handle,
-    target: Handle,
-    from: Rect,
-    to: Rect,
-    region: Rect,
-    row: usize,
-    slice: usize,
-    target_row: usize,
-    target_slice: usize,
-    waits: u32,
-    list: WaitList,
-    event: *mut Handle,
-) -> UrResult {
-    let call = submitting(
-        queue,
-        forward!(buffer_copy_rect(
-            queue,
-            source,
-            target,
-            from,
-            to,
-            region,
-            row,
-            slice,
-            target_row,
-            target_slice,
-            waits,
-            list,
-            event
-        )),
-    );
-    accepted(call, |recording| enter_copy(recording, Direction::DeviceToDevice, region.bytes()))
-}
-
-pub(crate) unsafe extern "C" fn context_create(
-    count: u32,
-    list: *const Handle,
-    properties: Pointer,
-    out: *mut Handle,
-) -> UrResult {
-    accepted(forward!(context_create(count, list, properties, out)), |_| {
-        // SAFETY: the call succeeded, so its list holds `count` devices and its result has been written.
-        let (devices, context) = unsafe { (std::slice::from_raw_parts(list, count as usize), *out) };
-        devices::created(context as usize, devices);
-    })
-}
-
-pub(crate) unsafe extern "C" fn context_adopt(
-    native: Handle,
-    adapter: Handle,
-    count: u32,
-    list: *const Handle,
-    properties: Pointer,
-    out: *mut Handle,
-) -> UrResult {
-    accepted(forward!(context_adopt(native, adapter, count, list, properties, out)), |_| {
-        // SAFETY: the call succeeded, so its result has been written.
-        devices::forget(unsafe { *out } as usize);
-    })
-}
-
-pub(crate) unsafe extern "C" fn context_release(context: Handle) -> UrResult {
-    let result = before(|| devices::forget(context as usize), forward!(context_release(context)));
-    pool::context_released(context);
-    result
-}
-
-pub(crate) unsafe extern "C" fn queue_create(
-    context: Handle,
-    device: Handle,
-    properties: Pointer,
-    out: *mut Handle,
-) -> UrResult {
-    accepted(forward!(queue_create(context, device, properties, out)), |_| {
-        // SAFETY: the call succeeded, so its result has been written.
-        let queue = unsafe { *out };
-        devices::created(queue as usize, &[device]);
-    })
-}
-
-pub(crate) unsafe extern "C" fn queue_adopt(
-    native: Handle,
-    context: Handle,
-    device: Handle,
-    properties: Pointer,
-    out: *mut Handle,
-) -> UrResult {
-    accepted(forward!(queue_adopt(native, context, device, properties, out)), |_| {
-        // SAFETY: the call succeeded, so its result has been written.
-        devices::forget(unsafe { *out } as usize);
-    })
-}
-
-pub(crate) unsafe extern "C" fn queue_finish(queue: Handle) -> UrResult {
-    let submitted = guard::submitted(queue);
-    let result = forward!(queue_finish(queue))();
-    if submitted > 0 && result == SUCCESS {
-        guard::finished(queue, submitted);
-    }
-    result
-}
-
-pub(crate) unsafe extern "C" fn queue_release(queue: Handle) -> UrResult {
-    guard::forget(queue);
-    before(|| devices::forget(queue as usize), forward!(queue_release(queue)))
-}
-
-pub(crate) unsafe extern "C" fn device_info(
-    device: Handle,
-    property: u32,
-    bytes: usize,
-    value: Pointer,
-    answered: *mut usize,
-) -> UrResult {
-    devices::asked_about(device);
-    forward!(device_info(device, property, bytes, value, answered))()
-}
-
 /// Shims of functions that submit a command and whose arguments are nobody's business here.
 macro_rules! submitting {
     ($before:ident: $($name:ident)*) => { $(
@@ -531,74 +293,3 @@ submitting! { ignore:
 }
 
 fn ignore() {}
-
-// --- the boundary ------------------------------------------------------------------------------------------------
-
-/// Forwards, then enters what came of it.
-fn around(
-    forward: impl FnOnce() -> UrResult,
-    enter: impl FnOnce(&Recording, &mut SiteCache, Call),
-) -> UrResult {
-    if !recorder::is_on() {
-        return forward();
-    }
-    let start = ticks();
-    let result = forward();
-    let call = Call { result, start, end: ticks() };
-    recorder::enter(|recording, sites| enter(recording, sites, call));
-    result
-}
-
-fn allocation(
-    forward: impl FnOnce() -> UrResult,
-    kind: Kind,
-    place: Place,
-    bytes: usize,
-    out: Out,
-) -> UrResult {
-    around(forward, |recording, sites, call| {
-        recording.allocated(sites, Asked { kind, device: place.device(), bytes }, out, call);
-    })
-}
-
-/// Enters a call that needs no entry when the runtime refuses it.
-fn accepted(forward: impl FnOnce() -> UrResult, enter: impl FnOnce(&Recording)) -> UrResult {
-    around(forward, |recording, _, call| {
-        if call.result == SUCCESS {
-            enter(recording);
-        }
-    })
-}
-
-fn enter_copy(recording: &Recording, direction: Direction, bytes: u64) {
-    recording.transferred(direction, bytes);
-}
-
-fn free(forward: impl FnOnce() -> UrResult, pointer: Pointer) -> UrResult {
-    if !recorder::is_on() {
-        return forward();
-    }
-    let freeing = recorder::enter(|recording, _| recording.freeing(pointer)).flatten();
-    let start = ticks();
-    let result = forward();
-    if let Some(freeing) = freeing {
-        let call = Call { result, start, end: ticks() };
-        recorder::enter(|recording, _| recording.freed(&freeing, call));
-    }
-    result
-}
-
-/// Forwards a call that submits a command, then tells the guard.
-fn submitting(queue: Handle, forward: impl FnOnce() -> UrResult) -> impl FnOnce() -> UrResult {
-    move || {
-        let result = forward();
-        guard::noted(queue);
-        result
-    }
-}
-
-/// Does something of ours, then forwards.
-fn before(ours: impl FnOnce(), forward: impl FnOnce() -> UrResult) -> UrResult {
-    recorder::enter(|_, _| ours());
-    forward()
-}

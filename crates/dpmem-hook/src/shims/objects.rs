@@ -5,6 +5,7 @@
 use super::boundary::{accepted, before};
 use crate::abi::{Handle, INVALID_VALUE, Pointer, SUCCESS, UrResult};
 use crate::devices;
+use crate::fault;
 use crate::functions::original;
 use crate::pool::{self, guard};
 
@@ -68,16 +69,16 @@ pub(crate) unsafe extern "C" fn queue_adopt(
 }
 
 pub(crate) unsafe extern "C" fn queue_finish(queue: Handle) -> UrResult {
-    let submitted = guard::submitted(queue);
+    let submitted = fault::caught_nested(|| guard::submitted(queue)).unwrap_or(0);
     let result = forward!(queue_finish(queue))();
     if submitted > 0 && result == SUCCESS {
-        guard::finished(queue, submitted);
+        fault::caught_nested(|| guard::finished(queue, submitted));
     }
     result
 }
 
 pub(crate) unsafe extern "C" fn queue_release(queue: Handle) -> UrResult {
-    guard::forget(queue);
+    fault::caught_nested(|| guard::forget(queue));
     before(|| devices::forget(queue as usize), forward!(queue_release(queue)))
 }
 

@@ -4,6 +4,7 @@ from dpmem import _icd
 
 _icd.use_pip_runtime()
 
+from interpreters import package  # noqa: F401
 from simulated.fixtures import (  # noqa: F401
     cpu_only,
     gpu_without_driver,

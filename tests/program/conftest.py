@@ -1,34 +1,14 @@
-"""Programs run twice, by plain python and by `dpmem run`, on every CPython that is at hand.
+"""Programs run twice, by plain python and by `dpmem run`, on every CPython that is at hand."""
 
-`DPMEM_TEST_INTERPRETERS=this` keeps to the interpreter that runs the tests.
-"""
-
-import functools
-import glob
 import json
 import os
 import re
 import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
-import dpmem
-
-VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
-
-
-@functools.cache
-def interpreters():
-    found = {"{}.{}".format(*sys.version_info): sys.executable}
-    if os.environ.get("DPMEM_TEST_INTERPRETERS") != "this":
-        root = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
-        for version in VERSIONS:
-            for path in sorted(glob.glob(f"{root}/versions/{version}.*/bin/python")):
-                found.setdefault(version, path)
-    return found
+from interpreters import interpreters
 
 
 def pytest_configure(config):
@@ -38,14 +18,6 @@ def pytest_configure(config):
 def pytest_generate_tests(metafunc):
     if "version" in metafunc.fixturenames:
         metafunc.parametrize("version", interpreters(), scope="session")
-
-
-@pytest.fixture(scope="session")
-def package(tmp_path_factory):
-    """A folder that holds dpmem and nothing else, for interpreters that do not have it installed."""
-    folder = tmp_path_factory.mktemp("package")
-    (folder / "dpmem").symlink_to(Path(dpmem.__file__).parent)
-    return folder
 
 
 def without_addresses(output):

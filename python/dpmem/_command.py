@@ -135,6 +135,8 @@ class Run:
         self.notes: list[str] = []
         self._pid = os.getpid()
         self._exit_code = 0
+        #: Before that there is nothing to report: whoever is terminated so early dies as it would without dpmem.
+        self._began = False
         self._failure: dict[str, Any] | None = None
         self._started = time.time()
         self._started_ticks = time.monotonic()
@@ -147,6 +149,7 @@ class Run:
             _out_of_memory.install()
         except Exception as error:
             _say(f"recording could not start, the program runs without: {_described(error)}")
+        self._began = True
 
     def ended(self, end: _native.ProgramEnd) -> object:
         """Note how the main module ended; the result is for ``sys.exit``."""
@@ -199,6 +202,9 @@ class Run:
         summary, data, failure = "", "", None
         present: list[str] = []
         unjudged: str | None = None
+        if not self._began:
+            _native.process_settle("", "", exit_instead=None, program_succeeded=exit_code == 0)
+            return
         try:
             finished = _recording.finish(
                 command=self.options.command,

@@ -50,6 +50,15 @@ def test_the_report_is_written(python, source, number):
     assert err.strip(), "the summary"
 
 
+def test_a_signal_before_recording_has_begun(python):
+    starting = (
+        "import os, signal, sys, dpmem._recording as r\nr.begin = lambda **_: os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    starting += "from dpmem.__main__ import main\nsys.argv[1:] = ['run', '-c', 'print(1)']\nmain()"
+    done = python.run("-c", starting, dpmem=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGTERM, b"", b"")
+
+
 def test_json_on_standard_output(python):
     with python.start("-c", SLEEPING, options=["--json", "-", "--no-summary"]) as process:
         assert process.stdout.readline() == b"ready\n"
@@ -169,6 +178,7 @@ def test_no_thread_of_ours(python):
 
 
 def test_keyboard_interrupt_in_a_process_group(python):
-    source = "import time\ntry:\n    print('ready', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('caught')\n    raise SystemExit(5)"
+    # In short steps: a signal between the interpreter's look for signals and a long sleep would not end the sleep.
+    source = "import time\ntry:\n    print('ready', flush=True)\n    while True: time.sleep(0.01)\nexcept KeyboardInterrupt:\n    print('caught')\n    raise SystemExit(5)"
     code, out, _, report = terminated(python, source, signal.SIGINT)
     assert (code, out, report["exit_code"]) == (5, b"caught\n", 5)

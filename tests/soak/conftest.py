@@ -4,7 +4,7 @@ import pytest
 
 from .environments import find_environments
 
-_figures: list[tuple[str, str]] = []
+_FIGURE = "figure"
 
 
 def pytest_generate_tests(metafunc):
@@ -13,19 +13,26 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.fixture
-def figure(environment):
+def figure(environment, record_property):
     """Call it with what was counted and how it came out."""
 
     def note(what: str, outcome: str) -> None:
-        _figures.append((f"{environment.name}: {what}", outcome))
+        record_property(_FIGURE, (f"{environment.name}: {what}", outcome))
 
     return note
 
 
 def pytest_terminal_summary(terminalreporter):
-    if _figures:
+    # Properties come back from the processes of xdist, too.
+    reports = [
+        each for all_of in terminalreporter.stats.values() for each in all_of if hasattr(each, "user_properties")
+    ]
+    figures = [
+        value for each in reports if each.when == "call" for name, value in each.user_properties if name == _FIGURE
+    ]
+    if figures:
         terminalreporter.section("figures")
         terminalreporter.line("| what | outcome |")
         terminalreporter.line("|---|---|")
-        for what, outcome in _figures:
+        for what, outcome in figures:
             terminalreporter.line(f"| {what} | {outcome} |")

@@ -1,7 +1,10 @@
 """Simulated devices, all of the matrix: dpctl's and dpnp's own tests, results, and the truth of every program."""
 
+from __future__ import annotations
+
 import json
-from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -41,7 +44,18 @@ DPCTL = [
 ]
 #: On the CPU device itself, with contexts of sub-devices, this one hangs in some runs.
 HANGS = "test_context_multi_device"
-DPNP = ["test_sum", "test_sort", "test_indexing", "test_logic", "test_nanfunctions", "test_product", "test_search"]
+#: Arithmetic, reductions, sorting, indexing, random numbers.
+DPNP = [
+    "test_binary_ufuncs",
+    "test_indexing",
+    "test_logic",
+    "test_nanfunctions",
+    "test_random",
+    "test_random_state",
+    "test_search",
+    "test_sort",
+    "test_sum",
+]
 #: Programs that need MKL's float products or Fourier transforms, which don't run on simulated GPUs.
 MKL = {
     "classes",
@@ -58,65 +72,85 @@ RUNNING = [program for program in PROGRAMS if program.name not in MKL | SUB_DEVI
 
 
 @pytest.fixture
-def on(environment, tmp_path):
+def on(environment, tmp_path, simulated_kernels):
     """A machine with the environment, an adapter and more variables."""
 
     def machine(name: str, adapter: str | None = None, **variables: str) -> Machine:
-        cache = {"SYCL_CACHE_PERSISTENT": "1", "SYCL_CACHE_DIR": str(tmp_path / "kernels")}
+        cache = {"SYCL_CACHE_PERSISTENT": "1", "SYCL_CACHE_DIR": str(simulated_kernels)}
         found = Machine(name, environment.prefix, tmp_path / name, tuple(cache.items())).setting(**variables)
         return found.adapter(adapter) if adapter else found
 
     return machine
 
 
-def own_tests(machine: Machine, folder, modules: list) -> dict:
-    """Outcomes of a package's own tests; none may be lost."""
+@dataclass(frozen=True)
+class Outcomes:
+    """How a package's own tests ended on a device, those left out that are skipped there; and what failures said."""
+
+    ended: dict[str, list[str]]
+    said: dict[str, list[str]]
+
+    def unlike(self, cpu: Outcomes) -> dict:
+        """Tests that end otherwise than on the CPU device, or badly where the CPU device skips them."""
+        badly = {test for test in self.ended.keys() - cpu.ended.keys() if set(self.ended[test]) != {"call passed"}}
+        other = {test for test in self.ended.keys() & cpu.ended.keys() if self.ended[test] != cpu.ended[test]}
+        return {test: (cpu.ended.get(test), self.ended[test], self.said.get(test)) for test in badly | other}
+
+
+def own_tests(machine: Machine, folder: Path, modules: list[Path]) -> Outcomes:
+    """Run a package's own tests; none may be lost."""
     folder.mkdir()
     outcomes = folder / "outcomes.json"
     machine = machine.setting(PYTHONPATH=str(HERE / "plugins"), SOAK_OUTCOMES=str(outcomes))
-    words = ["-c", "/dev/null", f"--rootdir={folder}", "-p", "no:cacheprovider", "-q", "--tb=no", "-p", "soak_outcomes"]
+    words = [
+        "-c",
+        "/dev/null",
+        f"--rootdir={folder}",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--tb=short",
+        "-p",
+        "soak_outcomes",
+    ]
     command = [str(machine.prefix / "bin/python"), "-m", "pytest", *words, "-k", f"not {HANGS}", *map(str, modules)]
     ended = machine.start(command, TIMEOUT_S)
     assert outcomes.exists(), ended.stderr[-2000:] + ended.stdout[-2000:]
-    return json.loads(outcomes.read_text())["outcomes"]
+    found = json.loads(outcomes.read_text())
+    ran = {name: all_of for name, all_of in found["outcomes"].items() if not any("skipped" in one for one in all_of)}
+    assert ran
+    return Outcomes(ran, found["said"])
 
 
-def ran(outcomes: dict) -> dict:
-    """Those that were not skipped."""
-    return {name: all_of for name, all_of in outcomes.items() if not any("skipped" in one for one in all_of)}
+@pytest.fixture
+def compare(environment, on, tmp_path, figure):
+    """Runs test modules on the CPU device and on each simulated GPU; what ends otherwise there."""
+
+    def run(what: str, modules: list[str]) -> dict[str, dict]:
+        paths = [environment.packages / f"{module}.py" for module in modules]
+        cpu = own_tests(on("cpu_only", ONEAPI_DEVICE_SELECTOR="*:cpu"), tmp_path / "of cpu", paths)
+        unlike = {}
+        for gpu, (name, selector, adapter) in GPUS.items():
+            machine = on(name, adapter, ONEAPI_DEVICE_SELECTOR=selector)
+            here = own_tests(machine, tmp_path / f"of {gpu}", paths)
+            unlike[gpu] = here.unlike(cpu)
+            both = len(here.ended.keys() & cpu.ended.keys())
+            figure(
+                f"{what}, {gpu}", f"{len(here.ended):,} run, {both:,} on the CPU too, {len(unlike[gpu])} unlike there"
+            )
+        return {gpu: tests for gpu, tests in unlike.items() if tests}
+
+    return run
 
 
-@pytest.mark.parametrize("gpu", GPUS)
-def test_dpctl_s_own_tests(environment, on, tmp_path, figure, gpu):
-    """Which tests are skipped depends on the type of the device; what runs gives what it gives on the CPU device."""
-    modules = [environment.packages / f"dpctl/tests/{name}.py" for name in DPCTL]
-    name, selector, adapter = GPUS[gpu]
-    cpu = ran(own_tests(on("cpu_only", ONEAPI_DEVICE_SELECTOR="*:cpu"), tmp_path / "of cpu", modules))
-    here = ran(own_tests(on(name, adapter, ONEAPI_DEVICE_SELECTOR=selector), tmp_path / "of gpu", modules))
-    both = cpu.keys() & here.keys()
-    assert {test: here[test] for test in both if here[test] != cpu[test]} == {}
-    bad = {test: all_of for test, all_of in here.items() if test not in both and set(all_of) != {"call passed"}}
-    assert bad == {}
-    assert len(both) > 400
-    figure(
-        f"dpctl's own tests, {gpu}",
-        f"{len(here):,} run, {len(both):,} of them on the CPU device as well, same outcomes",
-    )
+def test_dpctl_s_own_tests(compare):
+    """Which tests are skipped depends on the type of the device."""
+    assert compare("dpctl's own tests", [f"dpctl/tests/{name}" for name in DPCTL]) == {}
 
 
-@pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("module", DPNP)
-def test_dpnp_s_own_tests(environment, on, tmp_path, figure, gpu, module):
-    """Failures that the CPU device doesn't have must be for want of MKL's kernels."""
-    path = environment.packages / f"dpnp/tests/{module}.py"
-    name, selector, adapter = GPUS[gpu]
-    cpu = ran(own_tests(on("cpu_only", ONEAPI_DEVICE_SELECTOR="*:cpu"), tmp_path / "of cpu", [path]))
-    here = ran(own_tests(on(name, adapter, ONEAPI_DEVICE_SELECTOR=selector), tmp_path / "of gpu", [path]))
-    both = cpu.keys() & here.keys()
-    assert both
-    differ = Counter(" → ".join([cpu[test][-1], here[test][-1]]) for test in both if here[test] != cpu[test])
-    figure(f"dpnp's {module}, {gpu}", f"{len(both):,} on both, {dict(differ) or 'same outcomes'}")
-    assert differ.total() <= len(both) // 100
+def test_dpnp_s_own_tests(compare, module):
+    assert compare(f"dpnp's {module}", [f"dpnp/tests/{module}"]) == {}
 
 
 @pytest.mark.parametrize("adapter", ["v1", "v2"])

@@ -51,16 +51,26 @@ pub fn add(address: usize, block: Block) {
     lock().insert(address, block);
 }
 
-/// Takes the block that begins there out and gives its room back; `None` if there is none.
-pub fn remove(address: usize) -> Option<Block> {
-    let block = lock().remove(&address)?;
-    match block.device {
-        Some(device) => device.release(block.bytes as u64),
-        None => {
-            HOST.fetch_sub(block.bytes as u64, Ordering::SeqCst);
+/// Takes the block that begins there out; `None` if there is none. Its room is taken until it is released.
+pub fn take(address: usize) -> Option<Block> {
+    lock().remove(&address)
+}
+
+/// Puts a block back that was taken out and could not be freed.
+pub fn put_back(address: usize, block: Block) {
+    lock().insert(address, block);
+}
+
+impl Block {
+    /// Gives the room of a block back that was taken out.
+    pub fn release(&self) {
+        match self.device {
+            Some(device) => device.release(self.bytes as u64),
+            None => {
+                HOST.fetch_sub(self.bytes as u64, Ordering::SeqCst);
+            }
         }
     }
-    Some(block)
 }
 
 /// Looks at the block that an address points into, with its start.
@@ -93,8 +103,11 @@ mod tests {
         assert_eq!(host_bytes(), before + 100);
         assert_eq!(find(start + 99, |found, block| (found, block.kind)), Some((start, Kind::Host)));
         assert!(find(start + 100, |_, _| ()).is_none());
-        assert!(remove(start + 1).is_none(), "only the start frees");
-        assert!(remove(start).is_some());
+        assert!(take(start + 1).is_none(), "only the start frees");
+        let block = take(start).expect("it is there");
+        assert_eq!(host_bytes(), before + 100, "it isn't free yet");
+        put_back(start, block);
+        take(start).expect("it is there again").release();
         assert_eq!(host_bytes(), before);
     }
 }

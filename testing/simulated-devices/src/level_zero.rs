@@ -25,20 +25,32 @@ pub mod sysman;
 /// `ze_result_t`.
 pub type Outcome = u32;
 
-pub(crate) const SUCCESS: Outcome = 0;
-pub(crate) const NOT_READY: Outcome = 1;
-pub(crate) const OUT_OF_HOST_MEMORY: Outcome = 0x7000_0002;
-pub(crate) const OUT_OF_DEVICE_MEMORY: Outcome = 0x7000_0003;
-pub(crate) const MODULE_BUILD_FAILURE: Outcome = 0x7000_0004;
-pub(crate) const UNINITIALIZED: Outcome = 0x7800_0001;
-pub(crate) const UNSUPPORTED_FEATURE: Outcome = 0x7800_0003;
-pub(crate) const INVALID_ARGUMENT: Outcome = 0x7800_0004;
-pub(crate) const INVALID_SIZE: Outcome = 0x7800_0008;
-pub(crate) const UNSUPPORTED_SIZE: Outcome = 0x7800_0009;
-pub(crate) const INVALID_GLOBAL_NAME: Outcome = 0x7800_0010;
-pub(crate) const INVALID_KERNEL_NAME: Outcome = 0x7800_0011;
-pub(crate) const INVALID_KERNEL_ARGUMENT_INDEX: Outcome = 0x7800_0015;
-pub(crate) const UNKNOWN: Outcome = 0x7fff_fffe;
+macro_rules! values {
+    ($all:ident $($name:ident $ze:ident = $value:literal;)*) => {
+        $(pub(crate) const $name: u32 = $value;)*
+
+        /// Their names in the specification, for the layout test.
+        pub const $all: &[(&str, u32)] = &[$((stringify!($ze), $name)),*];
+    };
+}
+pub(crate) use values;
+
+values! { OUTCOMES
+    SUCCESS ZE_RESULT_SUCCESS = 0;
+    NOT_READY ZE_RESULT_NOT_READY = 1;
+    OUT_OF_HOST_MEMORY ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY = 0x7000_0002;
+    OUT_OF_DEVICE_MEMORY ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY = 0x7000_0003;
+    MODULE_BUILD_FAILURE ZE_RESULT_ERROR_MODULE_BUILD_FAILURE = 0x7000_0004;
+    UNINITIALIZED ZE_RESULT_ERROR_UNINITIALIZED = 0x7800_0001;
+    UNSUPPORTED_FEATURE ZE_RESULT_ERROR_UNSUPPORTED_FEATURE = 0x7800_0003;
+    INVALID_ARGUMENT ZE_RESULT_ERROR_INVALID_ARGUMENT = 0x7800_0004;
+    INVALID_SIZE ZE_RESULT_ERROR_INVALID_SIZE = 0x7800_0008;
+    UNSUPPORTED_SIZE ZE_RESULT_ERROR_UNSUPPORTED_SIZE = 0x7800_0009;
+    INVALID_GLOBAL_NAME ZE_RESULT_ERROR_INVALID_GLOBAL_NAME = 0x7800_0010;
+    INVALID_KERNEL_NAME ZE_RESULT_ERROR_INVALID_KERNEL_NAME = 0x7800_0011;
+    INVALID_KERNEL_ARGUMENT_INDEX ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX = 0x7800_0015;
+    UNKNOWN ZE_RESULT_ERROR_UNKNOWN = 0x7fff_fffe;
+}
 
 /// Answers with a list in Level Zero's manner: asked with 0, how many there are; else as many as were asked for.
 pub(crate) fn list<T: Copy>(count: &mut u32, into: *mut T, all: &[T]) -> Outcome {

@@ -35,7 +35,7 @@ impl Mapping {
         // SAFETY: a new anonymous mapping at an address of the system's choice touches no memory that is in use.
         let start =
             unsafe { mmap(std::ptr::null_mut(), length, READ_WRITE, PRIVATE_ANONYMOUS_UNRESERVED, -1, 0) }
-                .addr();
+                .expose_provenance();
         if start == usize::MAX {
             return None;
         }

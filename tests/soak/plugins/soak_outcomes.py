@@ -1,4 +1,5 @@
-"""A pytest plugin: writes the outcome of each test to the file named in SOAK_OUTCOMES, and makes tests repeatable.
+"""A pytest plugin: writes the outcome of each test, and what its failure said, to the file named in SOAK_OUTCOMES, and
+makes tests repeatable.
 
 dpnp's tests draw random numbers without a seed; seeded by the test's name they draw the same in each run.
 """
@@ -13,6 +14,7 @@ import numpy
 import pytest
 
 _outcomes: dict[str, list[str]] = {}
+_said: dict[str, list[str]] = {}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -26,11 +28,14 @@ def pytest_runtest_logreport(report):
     if report.when == "call" or report.outcome != "passed":
         expected = "x" if hasattr(report, "wasxfail") else ""
         _outcomes.setdefault(_name(report.nodeid), []).append(f"{report.when} {expected}{report.outcome}")
+    crash = getattr(report.longrepr, "reprcrash", None) if report.failed else None
+    if crash is not None:
+        _said.setdefault(_name(report.nodeid), []).append(crash.message)
 
 
 def pytest_sessionfinish(session, exitstatus):
     with open(os.environ["SOAK_OUTCOMES"], "w") as file:
-        json.dump({"exit": int(exitstatus), "outcomes": _outcomes}, file)
+        json.dump({"exit": int(exitstatus), "outcomes": _outcomes, "said": _said}, file)
 
 
 def _name(nodeid):

@@ -5,11 +5,13 @@
 //! struct NAME SIZE
 //! field STRUCT FIELD OFFSET
 //! place TABLE FIELD NUMBER
+//! value NAME NUMBER
 //! ```
 
 use std::fmt::Write;
 
-use simulated_devices::level_zero::{abi::LAYOUTS, loader::TABLES};
+use simulated_devices::level_zero::abi::{LAYOUTS, structure::STRUCTURES};
+use simulated_devices::level_zero::{OUTCOMES, loader::TABLES};
 use simulated_devices::opencl::target::SLOTS;
 
 fn main() -> std::fmt::Result {
@@ -24,6 +26,9 @@ fn main() -> std::fmt::Result {
         for (place, field) in table.places {
             writeln!(text, "place {} {field} {place}", table.name)?;
         }
+    }
+    for (name, value) in OUTCOMES.iter().chain(STRUCTURES) {
+        writeln!(text, "value {name} {value}")?;
     }
     for slot in SLOTS {
         writeln!(text, "place cl_icd_dispatch {} {}", slot.1, slot.0)?;

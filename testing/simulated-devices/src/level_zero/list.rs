@@ -192,6 +192,17 @@ fn copy(into: usize, from: usize, bytes: usize) {
     unsafe { std::ptr::copy(from as *const u8, into as *mut u8, bytes) };
 }
 
+/// Writes a pattern over and over; what is there already is copied, so that a step is twice the step before.
+fn fill(into: usize, pattern: &[u8], bytes: usize) {
+    let mut done = pattern.len().min(bytes);
+    copy(into, pattern.as_ptr().expose_provenance(), done);
+    while done > 0 && done < bytes {
+        let step = done.min(bytes - done);
+        copy(into + done, into, step);
+        done += step;
+    }
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn zeCommandListAppendMemoryCopy(
     list: &List,
@@ -221,9 +232,7 @@ pub extern "C" fn zeCommandListAppendMemoryFill(
 ) -> Outcome {
     let pattern = given(pattern, pattern_bytes).to_vec();
     list.append(signal, count, waits, move || {
-        for done in (0..bytes).step_by(pattern.len().max(1)) {
-            copy(into + done, pattern.as_ptr().addr(), pattern.len().min(bytes - done));
-        }
+        fill(into, &pattern, bytes);
         SUCCESS
     })
 }
@@ -291,7 +300,7 @@ pub extern "C" fn zeCommandListAppendWriteGlobalTimestamp(
 ) -> Outcome {
     list.append(signal, count, waits, move || {
         let time = ticks(now_ns());
-        copy(into, (&raw const time).addr(), size_of::<u64>());
+        copy(into, (&raw const time).expose_provenance(), size_of::<u64>());
         SUCCESS
     })
 }
@@ -316,7 +325,7 @@ pub extern "C" fn zeCommandListAppendQueryKernelTimestamps(
     list.append(signal, count, waits, move || {
         for (event, offset) in events.iter().zip(&offsets) {
             let times = event.times();
-            copy(into + offset, (&raw const times).addr(), SIZE);
+            copy(into + offset, (&raw const times).expose_provenance(), SIZE);
         }
         SUCCESS
     })
@@ -355,4 +364,20 @@ pub extern "C" fn zeCommandQueueExecuteCommandLists(
 #[unsafe(no_mangle)]
 pub extern "C" fn zeCommandQueueSynchronize(_queue: &Queue, _timeout_ns: u64) -> Outcome {
     SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill;
+
+    #[test]
+    fn a_pattern_fills_just_what_it_should() {
+        for (pattern, bytes) in [(&b"abc"[..], 11), (b"a", 1000), (b"abcdefgh", 3), (b"ab", 0), (b"", 5)] {
+            let mut memory = vec![b'-'; bytes + 1];
+            fill(memory.as_mut_ptr().expose_provenance(), pattern, bytes);
+            let mut expected: Vec<u8> = pattern.iter().copied().cycle().take(bytes).collect();
+            expected.resize(bytes + 1, b'-');
+            assert_eq!(memory, expected);
+        }
+    }
 }

@@ -136,7 +136,9 @@ pub extern "C" fn zeMemAllocHost(
 /// Work is done when it is ordered, so whatever is freed is not in use.
 #[unsafe(no_mangle)]
 pub extern "C" fn zeMemFree(_context: usize, address: usize) -> Outcome {
-    if blocks::remove(address).is_some() { SUCCESS } else { INVALID_ARGUMENT }
+    let Some(block) = blocks::take(address) else { return INVALID_ARGUMENT };
+    block.release();
+    SUCCESS
 }
 
 #[unsafe(no_mangle)]

@@ -53,30 +53,35 @@ fn source<'a>(desc: &ze_module_desc_t) -> Source<'a> {
         return Source {
             modules: vec![given(desc.pInputModule, desc.inputSize)],
             options: text(desc.pBuildFlags).into_owned(),
-            constants: constants(desc.pConstants),
+            constants: constants(
+                desc.pConstants,
+                &spirv::constant_sizes(given(desc.pInputModule, desc.inputSize)),
+            ),
         };
     };
     // SAFETY: the caller's promise: `stype` says which structure it is.
     let it = unsafe { &*std::ptr::from_ref(several).cast::<ze_module_program_exp_desc_t>() };
     let count = it.count as usize;
     let sizes = given(it.inputSizes, count);
-    let modules = given(it.pInputModules, count).iter().zip(sizes).map(|(&code, &bytes)| given(code, bytes));
+    let modules: Vec<&[u8]> =
+        given(it.pInputModules, count).iter().zip(sizes).map(|(&code, &bytes)| given(code, bytes)).collect();
+    let known = modules.iter().flat_map(|code| spirv::constant_sizes(code)).collect();
     Source {
-        modules: modules.collect(),
+        modules,
         options: given(it.pBuildFlags, count).iter().map(|&flags| text(flags)).collect::<Vec<_>>().join(" "),
-        constants: given(it.pConstants, count).iter().flat_map(|&all| constants(all)).collect(),
+        constants: given(it.pConstants, count).iter().flat_map(|&all| constants(all, &known)).collect(),
     }
 }
 
-fn constants<'a>(all: *const ze_module_constants_t) -> Vec<Constant<'a>> {
+/// Values come without a size; `known` tells it of those that the module has. Others can't be set.
+fn constants<'a>(all: *const ze_module_constants_t, known: &HashMap<u32, usize>) -> Vec<Constant<'a>> {
     // SAFETY: the caller's promise: null or a structure.
     let Some(all) = (unsafe { all.as_ref() }) else { return Vec::new() };
     let count = all.numConstants as usize;
     let (ids, values) = (given(all.pConstantIds, count), given(all.pConstantValues, count));
-    // Values come without a size; SYCL keeps each in a place of 8 bytes.
     ids.iter()
         .zip(values)
-        .map(|(&id, &value)| Constant { id, value: given(value, size_of::<u64>()) })
+        .filter_map(|(&id, &value)| Some(Constant { id, value: given(value, *known.get(&id)?) }))
         .collect()
 }
 

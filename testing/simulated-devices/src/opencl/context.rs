@@ -50,17 +50,28 @@ extern "C" fn create_context(
     let asked = given(devices, count as usize);
     let ours: Vec<Handle> = asked.iter().copied().filter(|device| simulated(*device).is_some()).collect();
     if ours.is_empty() {
-        return target().create_context(properties, count, devices, notify, user, status);
+        return noted(target().create_context(properties, count, devices, notify, user, status), ours);
     }
     let properties = real_properties(properties);
     let pointer = if properties.is_empty() { std::ptr::null() } else { properties.as_ptr() };
     let devices = real_devices(asked);
-    let context =
-        target().create_context(pointer, devices.len() as u32, devices.as_ptr(), notify, user, status);
-    if context != 0 {
-        Owners::lock().map().insert(context, ours);
+    let count = devices.len() as u32;
+    noted(target().create_context(pointer, count, devices.as_ptr(), notify, user, status), ours)
+}
+
+/// Notes whose a new context or queue is: of no simulated devices, if it is of others.
+fn noted(handle: Handle, devices: Vec<Handle>) -> Handle {
+    if handle != 0 && !devices.is_empty() {
+        Owners::lock().map().insert(handle, devices);
+    } else {
+        // Two threads that let go at once may both think that they are not the last; then the entry has stayed.
+        Owners::lock().map().remove(&handle);
     }
-    context
+    handle
+}
+
+fn of_device(device: Handle) -> Vec<Handle> {
+    simulated(device).map(|_| device).into_iter().collect()
 }
 
 /// A list of properties that ends with 0, with the CPU runtime's platform in place of ours.
@@ -112,20 +123,13 @@ extern "C" fn context_info(
     }
 }
 
-fn noted(queue: Handle, device: Handle) -> Handle {
-    if queue != 0 && simulated(device).is_some() {
-        Owners::lock().map().insert(queue, vec![device]);
-    }
-    queue
-}
-
 extern "C" fn create_queue(
     context: Handle,
     device: Handle,
     properties: u64,
     status: Option<&mut Status>,
 ) -> Handle {
-    noted(target().create_queue(context, real(device), properties, status), device)
+    noted(target().create_queue(context, real(device), properties, status), of_device(device))
 }
 
 extern "C" fn create_queue_with_properties(
@@ -134,7 +138,7 @@ extern "C" fn create_queue_with_properties(
     properties: *const u64,
     status: Option<&mut Status>,
 ) -> Handle {
-    noted(target().create_queue_with_properties(context, real(device), properties, status), device)
+    noted(target().create_queue_with_properties(context, real(device), properties, status), of_device(device))
 }
 
 extern "C" fn release_queue(queue: Handle) -> Status {

@@ -182,16 +182,22 @@ extern "C" fn blocking_free(context: Handle, address: usize) -> Status {
 }
 
 fn free_by(name: &CStr, context: Handle, address: usize) -> Status {
+    let upstream = || below::<Free>(name).map_or(INVALID_VALUE, |free| free(context, address));
     // It is taken out first: once it is free, the runtime may hand the address out again.
-    match blocks::remove(address).map(|block| block.backing) {
-        Some(Backing::Own(mapping)) => {
-            unmap_later(mapping);
-            SUCCESS
-        }
-        Some(Backing::Runtime) | None => {
-            below::<Free>(name).map_or(INVALID_VALUE, |free| free(context, address))
+    let Some(block) = blocks::take(address) else { return upstream() };
+    if matches!(block.backing, Backing::Runtime) {
+        // This may wait for work that uses the block, whose room is taken until then.
+        let status = upstream();
+        if status != SUCCESS {
+            blocks::put_back(address, block);
+            return status;
         }
     }
+    block.release();
+    if let Backing::Own(mapping) = block.backing {
+        unmap_later(mapping);
+    }
+    SUCCESS
 }
 
 fn unmap_later(mapping: Mapping) {

@@ -63,8 +63,8 @@ def begin_late(*, stack_depth: int) -> None:
     # Looked for only now: other threads may have allocated while the hook came in. What has been recorded since is
     # known already and not taken in twice.
     memories = _runtime.settled_memory_objects(_SETTLE_S)
-    for address, size, kind, device in _runtime.existing_blocks(memories):
-        _native.hook_adopt(address, size, kind, device)
+    for address, size, kind, device, memory in _runtime.existing_blocks(memories):
+        _native.hook_adopt(address, size, kind, device, _runtime.asking_kind(memory))
 
 
 def _probe(queue: Any) -> list[int]:

@@ -155,24 +155,30 @@ def referenced_addresses() -> list[int]:
     return [int(pointer(memory)) for memory, _ in memories]
 
 
-def existing_blocks(found: list[tuple[Any, str]]) -> list[tuple[int, int, str, str]]:
-    """The blocks of memory objects: address, bytes, kind and device; each once, however many share it."""
+def existing_blocks(found: list[tuple[Any, str]]) -> list[tuple[int, int, str, str, Any]]:
+    """The blocks of memory objects: address, bytes, kind, the device of a queue, and an object that shows it; each
+    once, however many do."""
     if not found:
         return []
     base = memory_base()
-    blocks: dict[int, tuple[int, int, str, str]] = {}
+    blocks: dict[int, tuple[int, int, str, str, Any]] = {}
     for memory, kind in found:
         address, size = int(base._pointer.__get__(memory)), int(base.nbytes.__get__(memory))
         device = root_filter(base.sycl_device.__get__(memory))
         known = blocks.get(address)
         if known is None or known[1] < size:
-            blocks[address] = (address, size, kind, device)
+            blocks[address] = (address, size, kind, device, memory)
     # A memory object may also view a part of another's block; only what begins no earlier block is a block.
-    whole: list[tuple[int, int, str, str]] = []
-    for block in sorted(blocks.values()):
+    whole: list[tuple[int, int, str, str, Any]] = []
+    for _, block in sorted(blocks.items()):
         if not whole or block[0] >= whole[-1][0] + max(whole[-1][1], 1):
             whole.append(block)
     return whole
+
+
+def asking_kind(memory: Any) -> Callable[[], object]:
+    """A call that has dpctl ask the runtime about the block of a memory object."""
+    return memory_base().get_usm_type.__get__(memory)  # type: ignore[no-any-return]
 
 
 def inventory(unfinished: list[Any] | None = None) -> tuple[list[tuple[Any, str]], list[Any]]:

@@ -31,6 +31,7 @@ pub(crate) const MEM_FLAGS_FROM_HOST: u32 = 1 << 3 | 1 << 5;
 pub(crate) const USM_ALLOC_INFO_TYPE: u32 = 0;
 pub(crate) const USM_ALLOC_INFO_BASE: u32 = 1;
 pub(crate) const USM_ALLOC_INFO_SIZE: u32 = 2;
+pub(crate) const USM_ALLOC_INFO_DEVICE: u32 = 3;
 pub(crate) const USM_TYPE_UNKNOWN: u32 = 0;
 pub(crate) const USM_TYPE_HOST: u32 = 1;
 pub(crate) const USM_TYPE_DEVICE: u32 = 2;

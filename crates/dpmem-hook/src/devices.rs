@@ -349,6 +349,8 @@ thread_local! {
     /// The first device the runtime was asked about while this thread listened.
     static HEARD: Cell<Option<usize>> = const { Cell::new(None) };
     static LISTENING: Cell<bool> = const { Cell::new(false) };
+    /// Whose the first block is that the runtime was asked about while this thread listened.
+    static HEARD_BLOCK: Cell<Option<BlockOwner>> = const { Cell::new(None) };
 }
 
 /// The handle of the first device that the runtime is asked about on this thread during `ask`; 0 if it is asked about
@@ -367,6 +369,45 @@ pub(crate) fn asked_about(device: Handle) {
     if LISTENERS.load(Ordering::Relaxed) && LISTENING.get() && HEARD.get().is_none() {
         HEARD.set(Some(device as usize));
     }
+}
+
+/// Whose a block is that the runtime was asked about; `NONE` where nobody says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockOwner {
+    /// The device of its context, if that has just one.
+    pub context: DeviceId,
+    /// The device whose memory it lies in, as the runtime says.
+    pub told: DeviceId,
+}
+
+/// Whose the first block is that the runtime is asked about on this thread during `ask`; `None` if it is asked about
+/// none.
+pub fn observe_block<T>(ask: impl FnOnce() -> T) -> (T, Option<BlockOwner>) {
+    LISTENERS.store(true, Ordering::SeqCst);
+    HEARD_BLOCK.set(None);
+    LISTENING.set(true);
+    let answer = ask();
+    LISTENING.set(false);
+    (answer, HEARD_BLOCK.take())
+}
+
+/// The runtime is being asked about a block.
+pub(crate) fn asked_about_block(context: Handle, address: Pointer) {
+    if LISTENERS.load(Ordering::Relaxed) && LISTENING.get() && HEARD_BLOCK.get().is_none() {
+        HEARD_BLOCK.set(Some(BlockOwner { context: of_context(context), told: told_of(context, address) }));
+    }
+}
+
+fn told_of(context: Handle, address: Pointer) -> DeviceId {
+    let Some(info) = original::usm_alloc_info() else { return DeviceId::NONE };
+    let mut device: Handle = std::ptr::null_mut();
+    let into = (&raw mut device).cast();
+    // SAFETY: the context is in use by the call that is listened to; any address may be asked about, and the answer is
+    // one handle.
+    let result = unsafe {
+        info(context, address, abi::USM_ALLOC_INFO_DEVICE, size_of::<Handle>(), into, std::ptr::null_mut())
+    };
+    if result == SUCCESS { DEVICES.number(device) } else { DeviceId::NONE }
 }
 
 #[cfg(test)]
@@ -408,5 +449,19 @@ mod tests {
         assert_eq!(heard, 0x77);
         asked_about(0x55 as Handle);
         assert_eq!(observe_device(|| ()).1, 0);
+    }
+
+    #[test]
+    fn the_first_block_that_is_asked_about_is_heard() {
+        let device = 0x13_000 as Handle;
+        created(0xc2, &[device]);
+        let (_, heard) = observe_block(|| {
+            asked_about_block(0xc2 as Handle, 0x5000 as Pointer);
+            asked_about_block(0xc3 as Handle, 0x6000 as Pointer);
+        });
+        let expected = BlockOwner { context: devices().number(device), told: DeviceId::NONE };
+        assert_eq!(heard, Some(expected), "and nobody is there to ask");
+        asked_about_block(0xc2 as Handle, 0x5000 as Pointer);
+        assert_eq!(observe_block(|| ()).1, None);
     }
 }

@@ -42,7 +42,9 @@ mod trigger;
 mod witness;
 
 pub use clock::{Clock, ticks};
-pub use devices::{DeviceProperties, DeviceTable, devices, observe_device, properties};
+pub use devices::{
+    BlockOwner, DeviceProperties, DeviceTable, devices, observe_block, observe_device, properties,
+};
 pub use error::Error;
 pub use fault::{Fault, inject};
 pub use install::{

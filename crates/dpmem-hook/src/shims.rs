@@ -13,11 +13,11 @@
 use dpmem_core::Kind;
 
 use crate::abi::{Handle, INVALID_VALUE, Pointer, SUCCESS, Spill, UrResult, WaitList};
-use crate::fetch;
 use crate::functions::original;
 use crate::launches::launching;
 use crate::pool::{self, Request};
 use crate::recorder::{Asked, Out, Place};
+use crate::{devices, fetch};
 
 /// Calls the original with the shim's own arguments.
 macro_rules! forward {
@@ -91,6 +91,7 @@ pub(crate) unsafe extern "C" fn usm_alloc_info(
     value: Pointer,
     answered: *mut usize,
 ) -> UrResult {
+    devices::asked_about_block(context, pointer);
     let call = forward!(usm_alloc_info(context, pointer, property, bytes, value, answered));
     pool::alloc_info(context, pointer, property, bytes, value, answered).unwrap_or_else(call)
 }

@@ -1,7 +1,7 @@
 //! Starting and stopping the hook, and naming what it saw.
 
-use dpmem_core::Kind;
-use dpmem_hook::{Fault, Phase};
+use dpmem_core::{DeviceId, Kind};
+use dpmem_hook::{BlockOwner, Fault, Phase};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -80,13 +80,37 @@ fn hook_runtime_is_up(py: Python<'_>) -> bool {
     py.detach(dpmem_hook::runtime_is_up)
 }
 
-/// Enters a block that existed before: its address, size, kind, and the name of its device.
+/// Enters a block that existed before: its address, size and kind, the name of the device of a queue that it is used
+/// with, and a call that asks the runtime about it.
 #[pyfunction]
-fn hook_adopt(address: usize, bytes: u64, kind: &str, device: &str) -> PyResult<()> {
+fn hook_adopt(
+    py: Python<'_>,
+    address: usize,
+    bytes: u64,
+    kind: &str,
+    device: &str,
+    ask: Py<PyAny>,
+) -> PyResult<()> {
     let kind = Kind::from_name(kind)
         .ok_or_else(|| PyValueError::new_err(format!("expected a USM kind, got `{kind}`")))?;
-    let device = dpmem_hook::devices().named(device).unwrap_or(dpmem_core::DeviceId::NONE);
+    // What it answers, or that it can't, is nothing to us.
+    let (_, heard) = dpmem_hook::observe_block(|| ask.call0(py));
+    let device = device_of_block(kind, device, heard);
     dpmem_hook::adopt(address, bytes, kind, device).map_err(runtime_error)
+}
+
+/// A queue may be that of another device of the context. OpenCL's adapter, though, names the first device of a context
+/// whatever it is asked about, so the queue's device is the better answer there.
+fn device_of_block(kind: Kind, named: &str, heard: Option<BlockOwner>) -> DeviceId {
+    let told = match heard {
+        Some(block) if kind == Kind::Host => return block.context,
+        Some(block) if !named.starts_with("opencl:") => block.told,
+        _ => DeviceId::NONE,
+    };
+    if told != DeviceId::NONE {
+        return told;
+    }
+    dpmem_hook::devices().named(named).unwrap_or(DeviceId::NONE)
 }
 
 /// For tests: orders a fault, "panic" (at the `after`-th event from now), "no-symbols", "no-way-in" or "dead-table".

@@ -61,8 +61,18 @@ pub fn reading(root: &Root, wanted: &Wanted) -> Reading {
 
 fn of_host(root: &Root, wanted: &Wanted) -> Reading {
     match host::reading(root, None) {
-        Ok(reading) => reading,
+        Ok(reading) => part_of_host(reading, wanted),
         Err(error) => Reading::unknown(wanted.capacity_bytes, format!("cannot {error}")),
+    }
+}
+
+/// A GPU in the host's memory may be given only a part of it, beyond which its driver refuses.
+fn part_of_host(host: Reading, wanted: &Wanted) -> Reading {
+    match (host.total_bytes.zip(host.free_bytes), wanted.capacity_bytes) {
+        (Some((total, free)), Some(capacity)) if !wanted.cpu && capacity < total => {
+            Reading::estimate(capacity, free, host.source)
+        }
+        _ => host,
     }
 }
 

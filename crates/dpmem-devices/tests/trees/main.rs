@@ -63,6 +63,15 @@ fn an_integrated_gpu_has_the_hosts_memory() {
     let seen = reading(&tree.root(), &at("0000:00:02.0"));
     let expected = Reading::estimate(16_000_000 * KIB, 8_000_000 * KIB, "meminfo MemAvailable");
     assert_eq!(seen, expected);
+    let part = |bytes| reading(&tree.root(), &Wanted { capacity_bytes: Some(bytes), ..at("0000:00:02.0") });
+    let of = |reading: Reading| (reading.total_bytes, reading.free_bytes);
+    assert_eq!(
+        of(part(12_000_000 * KIB)),
+        (Some(12_000_000 * KIB), Some(8_000_000 * KIB)),
+        "it may have just a part"
+    );
+    assert_eq!(of(part(4_000_000 * KIB)), (Some(4_000_000 * KIB), Some(4_000_000 * KIB)));
+    assert_eq!(part(20_000_000 * KIB), expected);
     let rows = process_memory(&tree.root(), None);
     assert_eq!((rows[0].pid, rows[0].bytes, rows[0].host_bytes), (77, 0, 64 * MIB));
     let denied = check(&tree, "drm.permission", stranger());

@@ -44,6 +44,8 @@ class Failure:
         self.max_alloc_bytes = largest
         self.limit_bytes = _native.pool_limit_of(device) if device else None
         self.free_bytes: int | None = None
+        #: Bytes that others hold, if the device's driver tells exactly what is free.
+        self.others_bytes: int | None = None
         self.holders: list[dict[str, Any]] = []
         self.cached_bytes = 0
         self.referenced_bytes: int | None = None

@@ -58,7 +58,7 @@ def where(x: Any) -> Placement:
     memory = getattr(array, "usm_data", array)
     if hasattr(type(memory), "sycl_queue") and hasattr(type(memory), "nbytes"):
         view_bytes = int(memory.nbytes if array is memory else array.size * array.itemsize)
-        return _placement(memory.sycl_queue, memory.get_usm_type(), view_bytes, int(memory.nbytes))
+        return _placement(memory, view_bytes)
     interface = getattr(x, "__sycl_usm_array_interface__", None)
     if not isinstance(interface, dict):
         raise TypeError(
@@ -78,7 +78,8 @@ def _memory_of(x: Any, interface: dict[str, Any]) -> Any:
         raise TypeError(f"`{type(x).__name__}` shows no USM that dpctl understands: {problem}") from None
 
 
-def _placement(queue: Any, kind: str, view_bytes: int, block_bytes: int) -> Placement:
+def _placement(memory: Any, view_bytes: int) -> Placement:
+    queue, kind, block_bytes = memory.sycl_queue, memory.get_usm_type(), int(memory.nbytes)
     device = queue.sycl_device
     root = device
     while getattr(root, "parent_device", None) is not None:
@@ -91,6 +92,9 @@ def _placement(queue: Any, kind: str, view_bytes: int, block_bytes: int) -> Plac
         notes.append(f"keeps {_native.human_size(block_bytes - view_bytes)} alive that it doesn't show")
     if device.is_cpu and any(other.is_gpu for other in _runtime.devices()):
         notes.append("on the CPU, although there is a GPU")
+    owner = _owner(int(memory._pointer)) if kind != "host" else None
+    if owner is not None and owner != _runtime.root_filter(device):
+        notes.append(f"its memory is {owner}'s: every access crosses from one device to the other")
     if kind == "host" and not device.is_cpu:
         notes.append("in host memory: every access from the device crosses the bus")
     return Placement(
@@ -102,6 +106,15 @@ def _placement(queue: Any, kind: str, view_bytes: int, block_bytes: int) -> Plac
         is_default_device=None if default is None else root == default,
         notes=notes,
     )
+
+
+def _owner(address: int) -> str | None:
+    """The device whose memory holds an address, where blocks are recorded: an array may have a queue of another."""
+    if len(_runtime.devices()) < 2 or not _native.hook_status()["recording"]:
+        return None
+    _runtime.name_devices()
+    blocks = _native.live_blocks()
+    return next((block[3] for block in blocks if block[0] <= address < block[0] + block[1]), None)
 
 
 def _queue_name(queue: Any) -> str:

@@ -25,10 +25,25 @@ def complete(failure: Failure) -> None:
     failure.in_flight_bytes = sum(b[1] for b in blocks) - failure.referenced_bytes
     if failure.device:
         failure.cached_bytes = _native.pool_reading(failure.device)["cached_bytes"]
+        if failure.kind != "host":
+            _read_room(failure, failure.device)
     own = _own_files()
     paths = {at: sorted((row[1] for row in rows), key=lambda p: _distance(p, own)) for at, (_, rows) in found.items()}
     failure.holders = _largest(blocks, paths)
     failure.text = _text(failure)
+
+
+def _read_room(failure: Failure, device: str) -> None:
+    """How much is free there, if anybody tells, and how much others hold."""
+    from dpmem import _devices
+
+    try:
+        info = _devices.mem_get_info(device)
+    except Exception:
+        return  # the rest can be said without it
+    failure.free_bytes = info.free
+    if info.free_trust == "exact" and info.free is not None and info.total is not None:
+        failure.others_bytes = max(info.total - info.free - info.own_bytes - failure.cached_bytes, 0)
 
 
 def _blocks(failure: Failure) -> list[Any]:
@@ -151,6 +166,8 @@ def _remedies(failure: Failure) -> list[str]:
         remedies.append(f"let go of what is not needed any more: most is from {first['file']}:{first['line']}")
     if failure.by_limit and failure.limit_bytes is not None:
         remedies.append(f"raise the limit ({size(failure.limit_bytes)}), if the device has room")
+    elif failure.others_bytes is not None and failure.others_bytes >= failure.requested_bytes:
+        remedies.append(f"see who else uses the device (`dpmem watch`): others hold about {size(failure.others_bytes)}")
     elif not remedies:
         remedies.append("work in smaller pieces: other processes may use the device, too")
     return remedies[:2]

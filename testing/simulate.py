@@ -127,18 +127,18 @@ def main() -> None:
     parser.add_argument("--devices", help="others than the machine's own, as in SIMULATED_DEVICES")
     parser.add_argument("--adapter", choices=["v1", "v2"], help="SYCL's adapter for Level Zero")
     parser.add_argument("--variables", action="store_true", help="print the variables instead of starting anything")
-    parser.add_argument(
-        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="a Python with dpnp, and arguments"
-    )
+    # Two, so that options may stand before and after the machine; what follows the command is the command's.
+    parser.add_argument("command", metavar="COMMAND", help="an executable of an environment with dpnp")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENTS", help="what it is given")
     arguments = parser.parse_args()
-    if not arguments.command:
-        parser.error("which command? for instance `.venv/bin/python script.py`")
-    program = Path(arguments.command[0])
+    program = Path(arguments.command)
     prefix = program.absolute().parent.parent
     if not (prefix / "lib/libintelocl.so").exists():
         parser.error(f"`{program}`: expected an executable in the `bin` folder of an environment with dpnp")
     try:
         variables = MACHINES[arguments.machine].variables(prefix, arguments.devices)
+    except FileNotFoundError:
+        parser.exit(2, "expected `cargo` on the path, which builds the devices\n")
     except subprocess.CalledProcessError:
         sys.exit(2)  # cargo has said why
     if arguments.adapter:
@@ -147,7 +147,7 @@ def main() -> None:
         sys.stdout.writelines(f"{name}={value}\n" for name, value in sorted(variables.items()))
         return
     kept = {name: value for name, value in os.environ.items() if not _DRIVERS.match(name)}
-    command = start_command(MACHINES[arguments.machine], arguments.command)
+    command = start_command(MACHINES[arguments.machine], [arguments.command, *arguments.arguments])
     os.execvpe(command[0], command, kept | variables)
 
 

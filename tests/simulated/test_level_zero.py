@@ -76,19 +76,22 @@ dpmem.start()
 queue, seen = dpctl.SyclQueue(), []
 def look():
     seen.append([dpmem.memory_allocated(), controls.used()])
-for size in (1000, 200_000, 3_000_000, 100_000_000):
-    block = dpctl.memory.MemoryUSMDevice(size, queue=queue)
+for _ in range(2):
+    for size in (1000, 200_000, 3_000_000, 100_000_000):
+        block = dpctl.memory.MemoryUSMDevice(size, queue=queue)
+        look()
+        del block
     look()
-    del block
-look()
 print(json.dumps(seen))
 """
     seen = workstation.adapter(adapter).run(program).json()
     allocated, used = zip(*seen, strict=True)
-    assert allocated == (1000, 200_000, 3_000_000, 100_000_000, 0)
+    assert allocated == (1000, 200_000, 3_000_000, 100_000_000, 0) * 2
     cached = [there - ours for ours, there in seen]
     assert all(0 <= kept < 100_000_000 for kept in cached), "small blocks stay with the adapter, and no large one does"
-    assert used[-1] == cached[-1] > 0
+    assert used[4] == cached[4] > 0
+    again = [used[4], used[4], used[4], used[4] + 100_000_000, used[4]]
+    assert list(used[5:]) == again, "what is kept serves the same requests again"
     seen = workstation.adapter(adapter).setting(UR_L0_DISABLE_USM_ALLOCATOR="1").run(program).json()
     assert all(ours == there for ours, there in seen)
 

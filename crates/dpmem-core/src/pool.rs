@@ -269,10 +269,10 @@ impl<U: Upstream> Pool<U> {
         self.accounts[device.index()].reading()
     }
 
-    /// The sums over all devices and kinds. The limit is that of the only device that has one, if just one has.
+    /// The sums over all devices and kinds. The limit is that of each device that has one; none where they differ.
     pub fn total(&self) -> PoolReading {
         let mut limits = self.accounts.iter().filter_map(Account::limit);
-        let limit_bytes = limits.next().filter(|_| limits.next().is_none());
+        let limit_bytes = limits.next().filter(|first| limits.all(|other| other == *first));
         PoolReading { limit_bytes, ..self.total.reading() }
     }
 

@@ -99,7 +99,7 @@ pub struct History {
 /// What the caching pool did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pool {
-    /// The limit in force; `None` without one.
+    /// The limit of each device that has one; `None` without one, and where they differ.
     pub limit_bytes: Option<u64>,
     /// Held from the runtime now.
     pub reserved_bytes: u64,

@@ -171,6 +171,21 @@ fn a_limit_is_kept_and_a_lower_one_hurts_only_what_comes_next() {
 }
 
 #[test]
+fn devices_with_one_limit_are_said_to_have_it() {
+    every_policy(|upstream, pool| {
+        let limit_of = |device, limit| {
+            pool.set_limit(upstream, DeviceId::new(device), limit);
+            pool.total().limit_bytes
+        };
+        assert_eq!(pool.total().limit_bytes, None);
+        assert_eq!(limit_of(1, Some(MIB)), Some(MIB));
+        assert_eq!(limit_of(2, Some(MIB)), Some(MIB));
+        assert_eq!(limit_of(2, Some(2 * MIB)), None, "there is no one limit");
+        assert_eq!(limit_of(1, None), Some(2 * MIB));
+    });
+}
+
+#[test]
 fn upstreams_refusal_leaves_no_trace() {
     every_policy(|upstream, pool| {
         lock(&upstream.state).capacity = Some(MIB);

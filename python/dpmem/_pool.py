@@ -24,7 +24,8 @@ def enable_pool(limit: int | str | None = None) -> None:
     Parameters
     ----------
     limit
-        The limit of each device that has none of its own: bytes, or a text such as `"4GiB"` or `"50%"`. None: none.
+        The limit of each device that has none of its own (`set_memory_limit`): bytes, or a text such as `"4GiB"` or
+        `"50%"`. None: limits stay as they are.
 
     Raises
     ------

@@ -168,6 +168,35 @@ def test_a_limit_below_what_is_in_use_fails_the_next_allocation_only(tmp_path):
     assert (ran.exit_code, ran.stdout) == (0, "refused 1\nroom again\n"), ran.stderr
 
 
+def test_limits_stay_until_they_are_changed_or_all_goes(tmp_path):
+    source = """
+        import dpctl, dpnp, dpmem
+        from dpmem import _native, _runtime
+        dpnp.ones(3)
+        _runtime.name_devices()
+        name = dpctl.select_default_device().filter_string
+        def limit():
+            return _native.pool_limit_of(name)
+        assert limit() == 2 << 30
+        dpmem.enable_pool()
+        assert limit() == 2 << 30
+        dpmem.enable_pool(limit="1GiB")
+        assert limit() == 1 << 30
+        dpmem.set_memory_limit("3GiB")
+        dpmem.enable_pool(limit="1GiB")
+        assert limit() == 3 << 30
+        dpmem.set_memory_limit(None)
+        dpmem.enable_pool(limit="1GiB")
+        assert limit() is None
+        dpmem.disable_pool()
+        dpmem.enable_pool(limit="1GiB")
+        assert limit() == 1 << 30
+        print("right")
+    """
+    ran = run(tmp_path, source, "--limit", "2GiB")
+    assert (ran.exit_code, ran.stdout) == (0, "right\n"), ran.stderr
+
+
 @pytest.mark.parametrize("pool", [[], ["--pool"]], ids=["limit", "pool"])
 def test_a_program_survives_running_out(tmp_path, pool):
     ran = run(tmp_path, program("survives.py", 16), *pool, DPMEM_TEST_POISON="1")

@@ -95,9 +95,9 @@ def test_what_is_no_size_is_refused(call):
         dpmem.on_out_of_memory(3)
 
 
-@pytest.mark.parametrize("order", [[], ["in_order"]], ids=["out_of_order", "in_order"])
-def test_memory_in_flight_stays_what_it_is(tmp_path, order):
-    ran = run(tmp_path, program("freed_in_flight.py", 12, *order), "--pool", DPMEM_TEST_POISON="1")
+@pytest.mark.parametrize("how", [[], ["in_order"], ["queue_left"]], ids=["out_of_order", "in_order", "queue_left"])
+def test_memory_in_flight_stays_what_it_is(tmp_path, how):
+    ran = run(tmp_path, program("freed_in_flight.py", 12, *how), "--pool", DPMEM_TEST_POISON="1")
     assert ran.stdout.startswith("wrong 0 of 12"), (ran.stdout, ran.stderr)
     assert ran.report["pool"]["hits"] > 0
 
@@ -169,6 +169,52 @@ def test_a_fault_of_the_pool_is_not_the_programs(tmp_path):
     assert (ran.exit_code, ran.stdout) == (0, "51.0\n"), ran.stderr
     assert not ran.report["recording"]["complete"]
     assert "panicked" not in ran.stderr
+
+
+def test_after_a_fault_nothing_more_is_kept(tmp_path):
+    source = """
+        import dpctl.memory as m
+        from dpmem import _native
+        blocks = [m.MemoryUSMDevice(2_000_000) for _ in range(4)]
+        for after in range(1, 9):
+            _native.hook_inject("panic", after)
+            m.MemoryUSMDevice(100)
+            if not _native.pool_status()[0]:
+                break
+        before = _native.pool_reading(None)
+        blocks.clear()
+        after = _native.pool_reading(None)
+        assert before["in_use_bytes"] >= 8_000_000 > after["reserved_bytes"], (before, after)
+        assert after["cached_bytes"] == before["cached_bytes"], (before, after)
+        print("right")
+    """
+    ran = run(tmp_path, source, "--pool")
+    assert (ran.exit_code, ran.stdout) == (0, "right\n"), ran.stderr
+
+
+def test_nothing_is_kept_once_the_runtime_takes_no_markers(tmp_path):
+    source = """
+        import dpnp, dpmem
+        from dpmem import _native
+        a = dpnp.ones(200_000)
+        for n in range(60):
+            if n == 30:
+                assert _native.pool_status() == (True, True, False)
+                _native.hook_inject("no-markers")
+            a = dpnp.floor_divide(a, 0.1) * 0.1
+        dpmem.synchronize()
+        reading = _native.pool_reading(None)
+        assert _native.pool_status() == (True, False, True)
+        assert reading["cached_bytes"] == 0 < reading["hits"], reading
+        try:
+            dpmem.enable_pool()
+        except RuntimeError as error:
+            print("refused", round(float(a[0])))
+    """
+    plain = 'import dpnp\na = dpnp.ones(200_000)\nfor n in range(60): a = dpnp.floor_divide(a, 0.1) * 0.1\n'
+    plain += 'print("refused", round(float(a[0])))'
+    ran = run(tmp_path, source, "--pool")
+    assert (ran.exit_code, ran.stdout) == (0, run_plainly(tmp_path, plain).stdout), ran.stderr
 
 
 def test_a_forked_child_leaves_the_pool_alone(tmp_path):

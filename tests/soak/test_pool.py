@@ -37,12 +37,12 @@ def pooled(environment, folder, name, *arguments, options=("--pool",)):
     return ended, json.loads(report.read_text())["pool"]
 
 
-@pytest.mark.parametrize("order", [[], ["in_order"]], ids=["out_of_order", "in_order"])
-def test_memory_in_flight_200_times(environment, tmp_path, figure, order):
-    ended, pool = pooled(environment, tmp_path, "freed_in_flight.py", 200, *order)
+@pytest.mark.parametrize("how", [[], ["in_order"], ["queue_left"]], ids=["out_of_order", "in_order", "queue_left"])
+def test_memory_in_flight_200_times(environment, tmp_path, figure, how):
+    ended, pool = pooled(environment, tmp_path, "freed_in_flight.py", 200, *how)
     assert ended.stdout.startswith("wrong 0 of 200"), ended
     assert pool["hits"] > 0
-    figure(f"memory freed in flight, poisoned, {' '.join(order) or 'out of order'}", ended.stdout.strip())
+    figure(f"memory freed in flight, poisoned, {' '.join(how).replace('_', ' ') or 'out of order'}", ended.stdout.strip())
 
 
 def test_random_programs_of_50_seeds(environment, tmp_path, figure):

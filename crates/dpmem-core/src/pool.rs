@@ -11,12 +11,13 @@
 //! * after [`Pool::empty`] with nothing in use, nothing is reserved.
 //!
 //! Threads: everything may be called from any. No lock is held across a call to upstream other than
-//! [`Upstream::passed`].
+//! [`Upstream::passed`] and [`Upstream::is_abandoned`].
 
 mod account;
 mod class;
 mod held;
 mod shelf;
+mod submissions;
 mod upstream;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +26,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use account::Account;
 pub use account::{PoolReading, Rescue};
 use held::HeldMap;
-use shelf::{FREE, Free, Held, Space};
+use shelf::{FORGOTTEN, FREE, Free, Held, Space};
+pub use submissions::Submissions;
 pub use upstream::{Place, Upstream};
 
 use crate::kind::{DeviceId, Kind, MAX_DEVICES};
@@ -95,6 +97,9 @@ pub struct Pool<U: Upstream> {
     accounts: Box<[Account]>,
     total: Account,
     caching: AtomicBool,
+    /// How often caching has begun. Upstream may know nothing of what was done with a block while nothing was cached,
+    /// so only blocks of this time are kept.
+    era: AtomicU64,
     frees: AtomicU64,
 }
 
@@ -109,16 +114,29 @@ impl<U: Upstream> Pool<U> {
             accounts: (0..MAX_DEVICES).map(|_| Account::new()).collect(),
             total: Account::new(),
             caching: AtomicBool::new(policy == Policy::Caching),
+            era: AtomicU64::new(0),
             frees: AtomicU64::new(0),
         }
     }
 
     /// Changes the policy. What is cached goes back if the new one caches nothing.
     pub fn set_policy(&self, upstream: &U, policy: Policy) {
-        self.caching.store(policy == Policy::Caching, Ordering::SeqCst);
-        if policy == Policy::Direct {
-            self.empty(upstream);
+        match policy {
+            Policy::Caching if self.is_caching() => {}
+            Policy::Caching => {
+                self.era.fetch_add(1, Ordering::SeqCst);
+                self.caching.store(true, Ordering::SeqCst);
+            }
+            Policy::Direct => {
+                self.stop_caching();
+                self.empty(upstream);
+            }
         }
+    }
+
+    /// Keeps nothing more from now on. What is cached stays until [`Pool::empty`]; nobody gets it meanwhile.
+    pub fn stop_caching(&self) {
+        self.caching.store(false, Ordering::SeqCst);
     }
 
     /// The policy in force.
@@ -161,7 +179,7 @@ impl<U: Upstream> Pool<U> {
             a.reserve_regardless(bytes);
             a.used(bytes);
         });
-        self.enter(Held { place, address, bytes, shelf: None, asked: AtomicU64::new(bytes) });
+        self.enter(Held { place, address, bytes, shelf: None, era: 0, asked: AtomicU64::new(bytes) });
     }
 
     /// Ends [`Pool::adopt`] of a block that turned out to be freed already.
@@ -174,22 +192,23 @@ impl<U: Upstream> Pool<U> {
     /// Takes a block back from the program.
     pub fn free(&self, upstream: &U, address: usize) -> Freed<U::Refusal> {
         let Some(held) = self.held.get(address) else { return Freed::Unknown };
-        let asked = held.asked.swap(FREE, Ordering::AcqRel);
-        if asked == FREE {
-            return Freed::Twice;
-        }
+        let asked = match held.asked.swap(FREE, Ordering::AcqRel) {
+            FREE => return Freed::Twice,
+            FORGOTTEN => return Freed::Unknown,
+            asked => asked,
+        };
         let account = self.account(&held.place);
         self.both(account, |a| a.unused(asked));
-        if self.is_caching() && !account.is_over() && held.shelf.is_some() {
+        let kept = held.shelf.as_ref().filter(|_| held.era == self.era.load(Ordering::SeqCst));
+        if let Some((space, shelf)) = kept.filter(|_| self.is_caching() && !account.is_over()) {
             let fence = upstream.fence(&held.place, held.bytes);
             if fence.is_none() {
                 upstream.rested(held.address, held.bytes);
             }
             let since = self.frees.fetch_add(1, Ordering::Relaxed);
-            let Some((space, shelf)) = held.shelf.clone() else { return Freed::Unknown };
             self.both(account, |a| a.cached(held.bytes));
             let free = Free { held: held.clone(), fence, since };
-            let Err(free) = space.put(shelf, free, || self.is_caching()) else { return Freed::Done };
+            let Err(free) = space.put(*shelf, free, || self.is_caching()) else { return Freed::Done };
             self.both(account, |a| a.uncached(free.held.bytes));
         }
         match self.give(upstream, &held) {
@@ -206,7 +225,11 @@ impl<U: Upstream> Pool<U> {
     pub fn known(&self, address: usize) -> Option<Known> {
         let held = self.held.get(address)?;
         let asked = held.asked.load(Ordering::Acquire);
-        Some(if asked == FREE { Known::Free } else { Known::InUse(asked) })
+        match asked {
+            FREE => Some(Known::Free),
+            FORGOTTEN => None,
+            asked => Some(Known::InUse(asked)),
+        }
     }
 
     /// Gives cached blocks of a device back, of all devices if `None`, oldest first, until `wanted` bytes are free.
@@ -225,7 +248,7 @@ impl<U: Upstream> Pool<U> {
     /// Gives everything back that is cached, lets go of all owners and forgets the blocks in use: their frees will not
     /// come through here any more.
     pub fn close(&self, upstream: &U) {
-        self.caching.store(false, Ordering::SeqCst);
+        self.stop_caching();
         let spaces = std::mem::take(&mut *self.spaces.write().unwrap_or_else(PoisonError::into_inner));
         for space in spaces {
             self.drain(upstream, &space);
@@ -323,23 +346,28 @@ impl<U: Upstream> Pool<U> {
         space
     }
 
+    /// Owners that are gone but for us. They are asked about under the lock, as another thread that found out the same
+    /// would let go of them.
     fn drop_abandoned(&self, upstream: &U) {
-        let owners: Vec<usize> = self.spaces().iter().map(|space| space.place.owner).collect();
-        let times = |owner| owners.iter().filter(|&&other| other == owner).count();
-        let mut abandoned: Vec<usize> = owners.clone();
-        abandoned.sort_unstable();
-        abandoned.dedup();
-        abandoned.retain(|&owner| upstream.is_abandoned(owner, times(owner)));
-        for owner in abandoned {
+        let gone: Vec<Space_<U>> = {
             let mut spaces = self.spaces.write().unwrap_or_else(PoisonError::into_inner);
-            let (gone, kept) = spaces.drain(..).partition(|space| space.place.owner == owner);
-            *spaces = kept;
-            drop(spaces);
-            let gone: Vec<Space_<U>> = gone;
-            for space in gone {
-                self.drain(upstream, &space);
-                upstream.release(owner);
+            let mut times: Vec<(usize, usize)> = Vec::new();
+            for space in spaces.iter() {
+                match times.iter_mut().find(|(owner, _)| *owner == space.place.owner) {
+                    Some((_, times)) => *times += 1,
+                    None => times.push((space.place.owner, 1)),
+                }
             }
+            times.retain(|&(owner, times)| upstream.is_abandoned(owner, times));
+            let (gone, kept) = spaces
+                .drain(..)
+                .partition(|space| times.iter().any(|&(owner, _)| owner == space.place.owner));
+            *spaces = kept;
+            gone
+        };
+        for space in gone {
+            self.drain(upstream, &space);
+            upstream.release(space.place.owner);
         }
     }
 
@@ -349,11 +377,14 @@ impl<U: Upstream> Pool<U> {
         if free.fence.is_some() {
             upstream.rested(held.address, held.bytes);
         }
-        held.asked.store(bytes, Ordering::Release);
+        // A pool that is closed meanwhile has forgotten the block.
+        let ours = held.asked.compare_exchange(FREE, bytes, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         self.both(self.account(&held.place), |a| {
             a.hit();
             a.uncached(held.bytes);
-            a.used(bytes);
+            if ours {
+                a.used(bytes);
+            }
         });
         held.address
     }
@@ -426,7 +457,8 @@ impl<U: Upstream> Pool<U> {
             a.miss();
             a.used(bytes);
         });
-        self.enter(Held { place, address, bytes: block, shelf, asked: AtomicU64::new(bytes) });
+        let era = self.era.load(Ordering::SeqCst);
+        self.enter(Held { place, address, bytes: block, shelf, era, asked: AtomicU64::new(bytes) });
         Ok(address)
     }
 
@@ -441,18 +473,23 @@ impl<U: Upstream> Pool<U> {
     fn forget(&self, held: &Held<U::Fence>) {
         let account = self.account(&held.place);
         self.both(account, |a| a.give_up(held.bytes));
-        match held.asked.load(Ordering::Acquire) {
-            FREE => {}
+        match held.asked.swap(FORGOTTEN, Ordering::AcqRel) {
+            FREE | FORGOTTEN => {}
             asked => self.both(account, |a| a.unused(asked)),
         }
     }
 
     fn give(&self, upstream: &U, held: &Arc<Held<U::Fence>>) -> Result<(), U::Refusal> {
-        // Out of the map first: upstream may hand the address out again before the call returns.
-        self.held.remove(held.address);
-        upstream.give(&held.place, held.address).inspect_err(|_| drop(self.held.insert(held.clone())))?;
-        self.both(self.account(&held.place), |a| a.give_up(held.bytes));
-        Ok(())
+        // Out of the map first: upstream may hand the address out again before the call returns. If it is not there any
+        // more, the pool has been closed meanwhile, and the block is off the accounts already.
+        let ours = self.held.remove(held.address).is_some();
+        let given = upstream.give(&held.place, held.address);
+        match given {
+            Ok(()) if ours => self.both(self.account(&held.place), |a| a.give_up(held.bytes)),
+            Err(_) if ours => drop(self.held.insert(held.clone())),
+            _ => {}
+        }
+        given
     }
 
     /// Gives a free block back; the bytes that went.

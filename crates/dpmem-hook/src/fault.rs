@@ -17,6 +17,8 @@ pub enum Fault {
     NoWayIn,
     /// What is found by symbols is a table that nobody calls through.
     DeadTable,
+    /// The runtime takes no markers any more.
+    NoMarkers,
 }
 
 static FAULTS: AtomicU64 = AtomicU64::new(0);
@@ -92,6 +94,7 @@ pub fn inject(fault: Fault) {
             PANIC_AFTER.store(after, Relaxed);
             PANIC_ORDERED.store(after > 0, Relaxed);
         }
+        Fault::NoMarkers => crate::pool::guard::refuse_markers(),
         other => *ORDERED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(other),
     }
 }

@@ -5,7 +5,8 @@
 //! decisions are `dpmem-core`'s; here are the runtime as its upstream ([`runtime`]), the knowledge of when freed memory
 //! is at rest ([`guard`]), and the way out of a shortage ([`shortage`]).
 //!
-//! If anything in here panics, the program's request is forwarded and nothing is cached any more.
+//! If anything in here panics, the program's request is forwarded and nothing is cached any more. Nor is it once the
+//! guard is lost.
 
 pub(crate) mod guard;
 mod runtime;
@@ -36,6 +37,8 @@ static POOL: OnceLock<Pool<Runtime>> = OnceLock::new();
 static SETTINGS: Mutex<Settings> = Mutex::new(Settings { caching: false, limit: None });
 /// The devices whose limit has been worked out, or set for them alone. Changes under the lock of `SETTINGS`.
 static RESOLVED: [AtomicBool; MAX_DEVICES] = [const { AtomicBool::new(false) }; MAX_DEVICES];
+/// The devices whose limit has been set for them alone.
+static OWN: [AtomicBool; MAX_DEVICES] = [const { AtomicBool::new(false) }; MAX_DEVICES];
 
 struct Settings {
     /// What was asked for; the policy follows when the runtime has been found.
@@ -76,17 +79,26 @@ fn settings() -> std::sync::MutexGuard<'static, Settings> {
     SETTINGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Switches the pool on or off, and sets the limit of every device. Takes effect at once if the hook is in, else when it
-/// comes in.
+/// Switches the pool on or off and sets the limit of every device that has none of its own. The pool on without a limit
+/// leaves limits as they are; off without one, all limits go. Takes effect at once if the hook is in, else when it comes
+/// in.
 pub fn pool_configure(caching: bool, limit: Option<Size>) {
+    if fork::is_child() {
+        return;
+    }
     {
         let mut settings = settings();
         settings.caching = caching;
-        settings.limit = limit;
-        for (device, resolved) in RESOLVED.iter().enumerate() {
-            resolved.store(false, Ordering::Release);
-            if let Some(pool) = POOL.get() {
-                pool.set_limit(&Runtime::OURS, DeviceId::new(device), None);
+        if limit.is_some() || !caching {
+            settings.limit = limit;
+            let all = limit.is_none();
+            let affected = (0..MAX_DEVICES).filter(|&device| all || !OWN[device].load(Ordering::Acquire));
+            for device in affected {
+                OWN[device].store(false, Ordering::Release);
+                RESOLVED[device].store(false, Ordering::Release);
+                if let Some(pool) = POOL.get() {
+                    pool.set_limit(&Runtime::OURS, DeviceId::new(device), None);
+                }
             }
         }
     }
@@ -99,6 +111,7 @@ pub fn pool_limit(device: DeviceId, limit: Option<u64>) -> Option<u64> {
         return None;
     }
     resolve(device);
+    OWN[device.index()].store(true, Ordering::Release);
     let before = pool().set_limit(&Runtime::OURS, device, limit);
     apply();
     before
@@ -183,9 +196,13 @@ pub(crate) fn leave() {
     USED.store(false, Ordering::Release);
 }
 
-/// Safe in a forked child: it only stores to atomics.
+/// Safe in a forked child: it only stores to atomics. What is freed is not kept any more before commands are no longer
+/// counted.
 pub(crate) fn switch_off() {
     ON.store(false, Ordering::Release);
+    if let Some(pool) = POOL.get() {
+        pool.stop_caching();
+    }
     guard::switch(false);
 }
 
@@ -200,8 +217,14 @@ fn apply() {
         return;
     }
     let caching = settings().caching && guard::is_possible();
-    guard::switch(caching);
-    pool().set_policy(&Runtime::OURS, if caching { Policy::Caching } else { Policy::Direct });
+    if caching {
+        guard::switch(true);
+        pool().set_policy(&Runtime::OURS, Policy::Caching);
+    } else {
+        // The other way round: nothing is to be kept while commands are not counted.
+        pool().set_policy(&Runtime::OURS, Policy::Direct);
+        guard::switch(false);
+    }
     ON.store(is_wanted(), Ordering::Release);
 }
 
@@ -243,6 +266,9 @@ pub(crate) fn allocate(request: Request, forward: impl FnOnce() -> UrResult) -> 
         }
         return result;
     }
+    if guard::is_lost() {
+        give_up_caching();
+    }
     match fault::caught_nested(|| serve(&request)) {
         Some(Ok(address)) => {
             // SAFETY: the program gave this place for the result, and it is not null.
@@ -255,6 +281,16 @@ pub(crate) fn allocate(request: Request, forward: impl FnOnce() -> UrResult) -> 
             forward()
         }
     }
+}
+
+/// It can't be known any more when memory is at rest. What is cached goes back.
+#[cold]
+fn give_up_caching() {
+    fault::caught_nested(|| {
+        if pool().policy() == Policy::Caching {
+            pool().set_policy(&Runtime::OURS, Policy::Direct);
+        }
+    });
 }
 
 fn serve(request: &Request) -> Result<usize, UrResult> {

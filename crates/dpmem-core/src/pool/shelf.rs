@@ -14,6 +14,8 @@ use crate::sync::lock_std as lock;
 
 /// `Held::asked` of a block that the program does not use.
 pub(super) const FREE: u64 = u64::MAX;
+/// `Held::asked` of a block that is upstream's business again, for whoever still has it in hand.
+pub(super) const FORGOTTEN: u64 = u64::MAX - 1;
 
 /// A block that the pool has taken from upstream.
 pub(super) struct Held<F> {
@@ -23,7 +25,9 @@ pub(super) struct Held<F> {
     pub(super) bytes: u64,
     /// Where it is kept when it is free, if it is.
     pub(super) shelf: Option<(Arc<Space<F>>, usize)>,
-    /// What the program asked for, or [`FREE`].
+    /// The pool's era when it was taken.
+    pub(super) era: u64,
+    /// What the program asked for, [`FREE`] or [`FORGOTTEN`].
     pub(super) asked: AtomicU64,
 }
 

@@ -105,7 +105,10 @@ impl Upstream for Fake {
 
     fn is_abandoned(&self, owner: usize, times: usize) -> bool {
         let state = lock(&self.state);
-        assert_eq!(state.retained[&owner], times as i64);
+        assert!(
+            state.retained[&owner] >= times as i64 && times > 0,
+            "asked about an owner that it let go of"
+        );
         state.abandoned.contains(&owner)
     }
 }
@@ -357,6 +360,80 @@ fn switching_caching_off_gives_back_and_frees_go_upstream() {
     assert_eq!(upstream.count(), 1);
     pool.free(&upstream, kept);
     assert_eq!((upstream.count(), pool.total().reserved_bytes), (0, 0));
+}
+
+#[test]
+fn blocks_from_before_caching_began_anew_go_upstream() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    let kept = pool.allocate(&upstream, place(1), MIB).expect("room");
+    pool.set_policy(&upstream, Policy::Direct);
+    pool.set_policy(&upstream, Policy::Caching);
+    pool.free(&upstream, kept);
+    assert_eq!((upstream.count(), pool.total().cached_bytes), (0, 0), "nobody knows what still uses it");
+    let new = pool.allocate(&upstream, place(1), MIB).expect("room");
+    pool.set_policy(&upstream, Policy::Caching);
+    pool.free(&upstream, new);
+    assert_eq!(upstream.count(), 1, "caching had not ended");
+}
+
+#[test]
+fn what_stops_is_kept_from_everybody_and_goes_back_when_asked_for() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    let blocks = [1, 2].map(|_| pool.allocate(&upstream, place(1), MIB).expect("room"));
+    pool.free(&upstream, blocks[0]);
+    pool.stop_caching();
+    pool.free(&upstream, blocks[1]);
+    assert_eq!((upstream.count(), pool.total().cached_bytes), (1, MIB));
+    assert_ne!(pool.allocate(&upstream, place(1), MIB), Ok(blocks[0]));
+    assert_eq!(pool.empty(&upstream), MIB);
+}
+
+#[test]
+fn threads_that_use_it_while_it_closes_leave_exact_accounts() {
+    let upstream = Fake::default();
+    for _ in 0..200 {
+        let pool = Pool::new(Policy::Caching);
+        let blocks: Vec<usize> =
+            (0..8).map(|_| pool.allocate(&upstream, place(1), MIB).expect("room")).collect();
+        let start = std::sync::Barrier::new(3);
+        std::thread::scope(|scope| {
+            for half in blocks.chunks(4) {
+                let (pool, upstream, start) = (&pool, &upstream, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    for &block in half {
+                        if pool.free(upstream, block) == Freed::Unknown {
+                            upstream.give(&place(1), block).expect("nobody else has given it back");
+                        }
+                    }
+                });
+            }
+            start.wait();
+            pool.close(&upstream);
+        });
+        let reading = pool.total();
+        assert_eq!((reading.reserved_bytes, reading.cached_bytes, reading.in_use_bytes), (0, 0, 0));
+        assert_eq!(upstream.count(), 0);
+    }
+}
+
+#[test]
+fn threads_that_find_an_owner_abandoned_let_go_of_it_once() {
+    for _ in 0..200 {
+        let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+        for owner in 1..=4 {
+            let block = pool.allocate(&upstream, place(owner), MIB).expect("room");
+            pool.free(&upstream, block);
+            lock(&upstream.state).abandoned.push(owner);
+        }
+        std::thread::scope(|scope| {
+            for owner in 1..=4 {
+                let (pool, upstream) = (&pool, &upstream);
+                scope.spawn(move || pool.owner_released(upstream, owner));
+            }
+        });
+        assert_eq!((upstream.retained(), upstream.count()), (0, 0));
+    }
 }
 
 #[derive(Clone, Debug)]

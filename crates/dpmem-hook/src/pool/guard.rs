@@ -10,18 +10,24 @@
 //! in-order and out-of-order queues alike. One marker serves all frees between two submissions. [`Fence`] is what a free
 //! has to wait for.
 //!
-//! A queue's last release passes through [`forget`], which puts a last marker in before the handle goes; whoever uses
-//! the handle otherwise does so under the queue's lock and finds it alive.
+//! A queue's release passes through [`forget`], which puts a last marker in before the handle may go; whoever uses the
+//! handle otherwise does so under the queue's lock and finds it alive. What was submitted goes on running after that, so
+//! the queue stays in the list until its last marker has passed.
+//!
+//! If the runtime takes no marker any more, or this fails itself, nothing can be known: the guard is [`is_lost`], and
+//! nothing is cached.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use dpmem_core::pool::Submissions;
+
 use crate::abi::{self, Handle, SUCCESS};
-use crate::devices;
 use crate::functions::original;
+use crate::{devices, fault, fork};
 
 /// Markers of one queue that nobody has asked about; a queue with more gets new ones only when somebody does.
 const MARKERS_MAX: usize = 64;
@@ -32,6 +38,10 @@ const BATCH: u64 = 16;
 
 /// Whether commands are counted.
 static ON: AtomicBool = AtomicBool::new(false);
+/// Whether a marker has been refused, or a command not been noted.
+static LOST: AtomicBool = AtomicBool::new(false);
+/// For tests: whether markers are refused.
+static REFUSE: AtomicBool = AtomicBool::new(false);
 static QUEUES: RwLock<Vec<Arc<Queue>>> = RwLock::new(Vec::new());
 
 thread_local! {
@@ -42,10 +52,8 @@ thread_local! {
 struct Queue {
     handle: usize,
     context: usize,
-    /// Commands submitted.
-    submitted: AtomicU64,
-    /// Whether the handle may have gone.
-    gone: AtomicBool,
+    /// Left when the handle may have gone.
+    submissions: Submissions,
     markers: Mutex<Markers>,
 }
 
@@ -68,7 +76,20 @@ pub(super) fn switch(on: bool) {
 /// Whether markers can be put in and asked about in this runtime, and every launch is seen.
 pub(super) fn is_possible() -> bool {
     use crate::functions::Function;
-    Function::GUARDING.iter().all(|f| f.is_known()) && Function::LAUNCHING.iter().any(|f| f.is_known())
+    let known =
+        Function::GUARDING.iter().all(|f| f.is_known()) && Function::LAUNCHING.iter().any(|f| f.is_known());
+    known && !is_lost()
+}
+
+/// Whether it can't be known any more when memory is at rest.
+#[inline]
+pub(super) fn is_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
+/// For tests: has markers refused from now on.
+pub(crate) fn refuse_markers() {
+    REFUSE.store(true, Ordering::Relaxed);
 }
 
 /// A command has been submitted.
@@ -79,34 +100,43 @@ pub(crate) fn noted(queue: Handle) {
     }
     let known = LAST.try_with(|last| {
         let last = last.borrow();
-        let queue = last.as_ref().filter(|q| q.handle == queue as usize && !q.gone.load(Ordering::Acquire));
-        queue.map(|queue| queue.submitted.fetch_add(1, Ordering::AcqRel)).is_some()
+        last.as_ref().is_some_and(|last| last.handle == queue as usize && last.submissions.note())
     });
     if known != Ok(true) {
-        crate::fault::caught(|| note_new(queue));
+        sure(|| note_new(queue));
+    }
+}
+
+/// What was to be noted and could not be is a command that nobody waits for.
+fn sure(work: impl FnOnce()) {
+    if fault::caught_nested(work).is_none() {
+        LOST.store(true, Ordering::Relaxed);
     }
 }
 
 #[cold]
 fn note_new(handle: Handle) {
-    let Some(queue) = find_or_add(handle) else { return };
-    queue.submitted.fetch_add(1, Ordering::AcqRel);
-    let _ = LAST.try_with(|last| *last.borrow_mut() = Some(queue));
+    while let Some(queue) = find_or_add(handle) {
+        // Another thread may let go of one of its references just now.
+        if queue.submissions.note() {
+            let _ = LAST.try_with(|last| *last.borrow_mut() = Some(queue));
+            return;
+        }
+    }
 }
 
 fn find_or_add(handle: Handle) -> Option<Arc<Queue>> {
-    let find = |queues: &[Arc<Queue>]| queues.iter().find(|q| q.handle == handle as usize).cloned();
-    if let Some(queue) = find(&QUEUES.read().unwrap_or_else(PoisonError::into_inner)) {
+    if let Some(queue) = find(handle) {
         return Some(queue);
     }
     let context = devices::context_of(handle)? as usize;
     let mut queues = QUEUES.write().unwrap_or_else(PoisonError::into_inner);
-    Some(find(&queues).unwrap_or_else(|| {
+    queues.retain(|queue| !queue.has_served());
+    Some(find_in(&queues, handle).unwrap_or_else(|| {
         let queue = Arc::new(Queue {
             handle: handle as usize,
             context,
-            submitted: AtomicU64::new(0),
-            gone: AtomicBool::new(false),
+            submissions: Submissions::default(),
             markers: Mutex::default(),
         });
         queues.push(queue.clone());
@@ -126,27 +156,40 @@ pub(crate) fn submitted(queue: Handle) -> u64 {
     if !ON.load(Ordering::Relaxed) {
         return 0;
     }
-    find(queue).map_or(0, |queue| queue.submitted.load(Ordering::Acquire))
+    find(queue).map_or(0, |queue| queue.submissions.count())
 }
 
 fn find(handle: Handle) -> Option<Arc<Queue>> {
-    let queues = QUEUES.read().unwrap_or_else(PoisonError::into_inner);
-    queues.iter().find(|queue| queue.handle == handle as usize).cloned()
+    find_in(&QUEUES.read().unwrap_or_else(PoisonError::into_inner), handle)
+}
+
+fn find_in(queues: &[Arc<Queue>], handle: Handle) -> Option<Arc<Queue>> {
+    let mut queues = queues.iter().filter(|queue| !queue.submissions.is_left());
+    queues.find(|queue| queue.handle == handle as usize).cloned()
 }
 
 /// A reference to a queue is about to be released, perhaps the last. If it was not, the queue's next command makes it
 /// known anew.
 pub(crate) fn forget(handle: Handle) {
+    // A forked child takes no lock.
+    if !fork::is_child() {
+        sure(|| leave(handle));
+    }
+}
+
+fn leave(handle: Handle) {
     let Some(queue) = find(handle) else { return };
     {
         let mut markers = queue.lock();
-        let submitted = queue.submitted.load(Ordering::Acquire);
+        if queue.submissions.is_left() {
+            return;
+        }
+        let submitted = queue.submissions.leave();
         if markers.newest() < submitted {
             queue.place(&mut markers, submitted);
         }
-        queue.gone.store(true, Ordering::Release);
     }
-    QUEUES.write().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, &queue));
+    QUEUES.write().unwrap_or_else(PoisonError::into_inner).retain(|queue| !queue.has_served());
 }
 
 /// What has to be done before memory of `context` that is freed now is at rest; `None` if it is.
@@ -155,13 +198,13 @@ pub(crate) fn fence(context: usize, bytes: u64) -> Option<Fence> {
     let queues = QUEUES.read().unwrap_or_else(PoisonError::into_inner);
     let mut behind = Vec::new();
     for queue in queues.iter().filter(|queue| queue.context == context) {
-        let submitted = queue.submitted.load(Ordering::Acquire);
+        let submitted = queue.submissions.count();
         let mut markers = queue.lock();
         if markers.done >= submitted {
             continue;
         }
         if submitted - markers.newest().min(submitted) >= least && markers.placed.len() < MARKERS_MAX {
-            queue.place(&mut markers, submitted);
+            queue.place_if_alive(&mut markers, submitted);
         }
         behind.push((queue.clone(), submitted));
     }
@@ -177,12 +220,14 @@ pub(crate) fn passed(fence: &Fence) -> bool {
 pub(crate) fn wait(fence: &Fence, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     let mut pause = Duration::from_micros(5);
-    if fence.0.iter().all(|(queue, submitted)| queue.is_done(*submitted, 1)) {
+    // Each queue is asked, so that each gets the marker that may be lacking.
+    let passed = || fence.0.iter().filter(|(queue, submitted)| !queue.is_done(*submitted, 1)).count() == 0;
+    if passed() {
         return true;
     }
     fence.0.iter().for_each(|(queue, _)| queue.flush());
-    while !passed(fence) {
-        if Instant::now() >= deadline {
+    while !passed() {
+        if Instant::now() >= deadline || is_lost() {
             return false;
         }
         std::thread::sleep(pause);
@@ -196,27 +241,40 @@ impl Queue {
         self.markers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a marker in. The caller holds the queue's lock, so the handle stays alive meanwhile.
-    fn place(&self, markers: &mut Markers, submitted: u64) {
-        let Some(place) = original::events_wait() else { return };
-        if self.gone.load(Ordering::Acquire) {
-            return;
+    /// Puts a marker in, unless the handle may have gone. The caller holds the queue's lock, so it stays alive meanwhile.
+    fn place_if_alive(&self, markers: &mut Markers, submitted: u64) {
+        if !self.submissions.is_left() {
+            self.place(markers, submitted);
         }
+    }
+
+    /// Puts a marker in. The caller holds the queue's lock and knows the handle to be alive.
+    fn place(&self, markers: &mut Markers, submitted: u64) {
+        let Some(place) = original::events_wait().filter(|_| !REFUSE.load(Ordering::Relaxed)) else {
+            LOST.store(true, Ordering::Relaxed);
+            return;
+        };
         let mut event: Handle = std::ptr::null_mut();
-        // SAFETY: the handle has not been released: `forget` marks it gone under the lock that the caller holds, before
-        // the release goes through. An empty wait list stands for everything before, and the result has room.
+        // SAFETY: the handle has not been released: `forget` leaves the queue under the lock that the caller holds, and
+        // before the release goes through. An empty wait list stands for everything before, and the result has room.
         let result = unsafe { place(self.handle as Handle, 0, std::ptr::null(), &raw mut event) };
         if result != SUCCESS || event.is_null() {
+            LOST.store(true, Ordering::Relaxed);
             return;
         }
         markers.placed.push_back((submitted, event as usize));
     }
 
+    /// Whether the handle may have gone and nothing waits for what the queue was given.
+    fn has_served(&self) -> bool {
+        self.submissions.is_left() && self.is_done(self.submissions.count(), u64::MAX)
+    }
+
     /// What waits in a batch of the adapter's would never be done.
     fn flush(&self) {
         let _alive = self.lock();
-        if let Some(flush) = original::queue_flush().filter(|_| !self.gone.load(Ordering::Acquire)) {
-            // SAFETY: the handle has not been released, as in `place`.
+        if let Some(flush) = original::queue_flush().filter(|_| !self.submissions.is_left()) {
+            // SAFETY: the handle has not been released: `forget` leaves the queue under this lock first.
             unsafe { flush(self.handle as Handle) };
         }
     }
@@ -228,11 +286,11 @@ impl Queue {
             return true;
         }
         if markers.newest() < submitted {
-            let now = self.submitted.load(Ordering::Acquire);
+            let now = self.submissions.count();
             if now - markers.newest() < least {
                 return false;
             }
-            self.place(&mut markers, now);
+            self.place_if_alive(&mut markers, now);
         }
         let Some(&(upto, event)) = markers.placed.iter().find(|&&(upto, _)| upto >= submitted) else {
             return false;

@@ -8,10 +8,13 @@ use dpmem_core::pool::{Place, Upstream};
 
 use super::guard::{self, Fence};
 use crate::abi::{self, Handle, INVALID_VALUE, Pointer, SUCCESS, UrResult};
+use crate::frames;
 use crate::functions::original;
 
 /// How long an allocation waits for a block to come to rest before it takes a new one after all.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The same for a thread that holds the GIL: all others stand still meanwhile, and the work may need it.
+const PATIENCE_WITH_GIL: Duration = Duration::from_millis(50);
 
 /// For tests: whether blocks are filled with 0xFF when they come to rest.
 static POISON: AtomicBool = AtomicBool::new(false);
@@ -85,7 +88,7 @@ impl Upstream for Runtime {
     }
 
     fn wait(&self, fence: &Fence) -> bool {
-        guard::wait(fence, PATIENCE)
+        guard::wait(fence, if frames::thread_has_gil() { PATIENCE_WITH_GIL } else { PATIENCE })
     }
 
     fn rested(&self, address: usize, bytes: u64) {

@@ -133,7 +133,8 @@ pub(super) fn overcome(
         let waited = wait_natively(&place);
         let waited = ask_python(Stage::Wait, &shortage) || waited;
         if waited {
-            pool.trim(runtime, Some(account(&place)), bytes, Trim::Rested);
+            // What was freed by then is at rest, whether there is a marker to say so or not.
+            pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
             if let Some(address) = again(Rescue::Wait) {
                 return Ok(address);
             }
@@ -143,6 +144,11 @@ pub(super) fn overcome(
             if let Some(address) = again(Rescue::Collect) {
                 return Ok(address);
             }
+        }
+        if pool.trim(runtime, Some(account(&place)), bytes, Trim::All) > 0
+            && let Some(address) = again(Rescue::Trim)
+        {
+            return Ok(address);
         }
     }
     let shortage = shortage_of(request, first);

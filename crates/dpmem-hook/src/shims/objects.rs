@@ -78,7 +78,7 @@ pub(crate) unsafe extern "C" fn queue_finish(queue: Handle) -> UrResult {
 }
 
 pub(crate) unsafe extern "C" fn queue_release(queue: Handle) -> UrResult {
-    fault::caught_nested(|| guard::forget(queue));
+    guard::forget(queue);
     before(|| devices::forget(queue as usize), forward!(queue_release(queue)))
 }
 

@@ -1,5 +1,7 @@
 """The pool serves a program, gives everything back, and what is in flight is not handed out."""
 
+from pathlib import Path
+
 import pytest
 from pooling import program, run, run_plainly
 
@@ -28,6 +30,28 @@ def test_a_loop_is_served_from_the_cache_and_the_ledger_counts_what_was_asked(tm
     ]
     assert rows[0] == rows[1]
     assert ran.report["recording"]["complete"]
+
+
+def test_memory_of_each_kind_is_served_from_the_cache(tmp_path):
+    source = """
+        import dpctl.memory as m, dpmem
+        from dpmem import _native
+        for kind in (m.MemoryUSMDevice, m.MemoryUSMShared, m.MemoryUSMHost):
+            before = _native.pool_reading(None)["hits"]
+            for _ in range(3):
+                block = kind(3 << 20)
+                block.copy_from_host(b"12345678")
+                del block
+            print(_native.pool_reading(None)["hits"] - before)
+        dpmem.set_memory_limit(8 << 20)
+        kept = [m.MemoryUSMDevice(3 << 20)]
+        try:
+            kept += [m.MemoryUSMShared(3 << 20) for _ in range(2)]
+        except dpmem.OutOfDeviceMemory as error:
+            print(error.kind)
+    """
+    ran = run(tmp_path, source, "--pool")
+    assert (ran.exit_code, ran.stdout) == (0, "2\n2\n2\nshared\n"), ran.stderr
 
 
 def test_the_variables_stand_for_the_options_of_a_run_only(tmp_path):
@@ -137,6 +161,24 @@ def test_a_host_that_runs_ahead_does_not_blow_the_pool_up(tmp_path):
     ran = run(tmp_path, source, "--pool")
     assert ran.exit_code == 0, ran.stderr
     assert ran.report["pool"]["peak_reserved_bytes"] <= 1.25 * ran.report["peak"]["bytes"]
+
+
+@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="this kernel has no large pages")
+def test_large_blocks_of_a_cpu_are_made_of_large_pages(tmp_path):
+    source = """
+        import re, dpctl.memory as m, dpnp
+        for kind in (m.MemoryUSMDevice, m.MemoryUSMShared, m.MemoryUSMHost):
+            block = kind(64 << 20)
+            text = open("/proc/self/smaps").read()
+            flags = ""
+            for part in re.split(r"\\n(?=[0-9a-f]+-[0-9a-f]+ )", text):
+                first, last = (int(each, 16) for each in part.split(None, 1)[0].split("-"))
+                if first <= block._pointer + (32 << 20) < last:
+                    flags = re.search("VmFlags:(.*)", part)[1].split()
+            print("hg" in flags)
+    """
+    assert run(tmp_path, source, "--pool").stdout == "True\n" * 3
+    assert run(tmp_path, source, "--limit", "1GiB").stdout == "False\n" * 3
 
 
 def test_contexts_come_and_go(tmp_path):

@@ -173,6 +173,19 @@ impl<U: Upstream> Pool<U> {
         }
     }
 
+    /// Serves a request for memory that is not like any other: it is counted, and goes upstream when it is freed.
+    ///
+    /// # Errors
+    /// What stood in the way.
+    pub fn allocate_uncached(
+        &self,
+        upstream: &U,
+        place: Place,
+        bytes: u64,
+    ) -> Result<usize, Refused<U::Refusal>> {
+        self.grow(upstream, place, None, bytes, bytes)
+    }
+
     /// Takes a block in that the program has from before. It goes upstream when it is freed.
     pub fn adopt(&self, place: Place, address: usize, bytes: u64) {
         self.both(self.account(&place), |a| {

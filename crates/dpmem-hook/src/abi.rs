@@ -50,6 +50,9 @@ pub(crate) const EVENT_COMPLETE: i32 = 0;
 /// `UR_DEVICE_INFO_MAX_MEM_ALLOC_SIZE`, `UR_DEVICE_INFO_GLOBAL_MEM_SIZE`.
 pub(crate) const DEVICE_INFO_MAX_ALLOC: u32 = 28;
 pub(crate) const DEVICE_INFO_GLOBAL_MEM: u32 = 46;
+/// `UR_DEVICE_INFO_TYPE`, and what it answers for a CPU.
+pub(crate) const DEVICE_INFO_TYPE: u32 = 0;
+pub(crate) const DEVICE_TYPE_CPU: u32 = 4;
 /// `UR_DEVICE_INFO_PARENT_DEVICE`, and what describes a device.
 pub(crate) const DEVICE_INFO_PARENT_DEVICE: u32 = 75;
 pub(crate) const DEVICE_INFO_VENDOR_ID: u32 = 1;
@@ -103,8 +106,8 @@ pub(crate) struct DescriptorExtension {
 }
 
 /// `UR_STRUCTURE_TYPE_USM_HOST_DESC`, `UR_STRUCTURE_TYPE_USM_DEVICE_DESC`.
-pub(crate) const USM_HOST_DESCRIPTOR: u32 = 6;
-pub(crate) const USM_DEVICE_DESCRIPTOR: u32 = 7;
+pub(crate) const USM_HOST_DESCRIPTOR: u32 = 8;
+pub(crate) const USM_DEVICE_DESCRIPTOR: u32 = 9;
 
 /// The stack where arguments beyond the sixth are, of functions whose number of arguments differs between versions. It
 /// goes through as it is; more than any of them has.

@@ -237,6 +237,16 @@ pub(crate) fn context_of(queue: Handle) -> Option<Handle> {
     ask_queue(queue, abi::QUEUE_INFO_CONTEXT)
 }
 
+/// Whether a device, which is in use, is a CPU.
+pub(crate) fn is_cpu(device: Handle) -> bool {
+    answer::<4>(device as usize, abi::DEVICE_INFO_TYPE).map(u32::from_ne_bytes) == Some(abi::DEVICE_TYPE_CPU)
+}
+
+/// Whether a context belongs to just one device, which is a CPU.
+pub(crate) fn is_cpu_of_context(context: Handle) -> bool {
+    DEVICES.handle_of(of_context(context)).is_some_and(is_cpu)
+}
+
 /// What a device can hold, as the runtime says.
 pub(crate) fn capacity(device: DeviceId) -> Option<u64> {
     device_bytes(device, abi::DEVICE_INFO_GLOBAL_MEM)

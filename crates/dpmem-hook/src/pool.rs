@@ -1,7 +1,7 @@
 //! The pool and the limits, as the shims meet them.
 //!
-//! While it is on, requests for plain USM go through [`allocate`] and frees through [`free`]; what is special (a pool of
-//! the runtime's own, flags, queue-ordered calls) goes to the runtime as it is. While it is off, both only forward. The
+//! While it is on, requests for USM go through [`allocate`] and frees through [`free`]. What has flags is counted and
+//! never kept; what is more special (a pool of the runtime's own, queue-ordered calls) goes to the runtime as it is. While it is off, both only forward. The
 //! decisions are `dpmem-core`'s; here are the runtime as its upstream ([`runtime`]), the knowledge of when freed memory
 //! is at rest ([`guard`]), and the way out of a shortage ([`shortage`]).
 //!
@@ -9,6 +9,7 @@
 //! guard is lost.
 
 pub(crate) mod guard;
+mod pages;
 mod runtime;
 mod shortage;
 
@@ -254,12 +255,7 @@ fn resolve(device: DeviceId) {
 
 /// Serves a request, or has `forward` do so where it is none of the pool's.
 pub(crate) fn allocate(request: Request, forward: impl FnOnce() -> UrResult) -> UrResult {
-    if !is_on()
-        || request.bytes == 0
-        || request.out.is_null()
-        || !request.pool.is_null()
-        || !is_plain(&request)
-    {
+    if !is_on() || request.bytes == 0 || request.out.is_null() || !request.pool.is_null() {
         let result = forward();
         if result != SUCCESS && request.bytes > 0 {
             shortage::explain(&request, result);
@@ -302,8 +298,13 @@ fn serve(request: &Request) -> Result<usize, UrResult> {
     if place.device != DeviceId::NONE {
         resolve(place.device);
     }
-    let answer = pool.allocate(&runtime, place, request.bytes as u64);
-    let answer = answer.or_else(|refused| shortage::overcome(pool, &runtime, request, place, refused));
+    let bytes = request.bytes as u64;
+    let plain = is_plain(request);
+    let ask = || match plain {
+        true => pool.allocate(&runtime, place, bytes),
+        false => pool.allocate_uncached(&runtime, place, bytes),
+    };
+    let answer = ask().or_else(|refused| shortage::overcome(pool, &runtime, request, place, refused, ask));
     answer.map_err(|refused| match refused {
         Refused::Limit => OUT_OF_DEVICE_MEMORY,
         Refused::Upstream(refusal) => refusal,

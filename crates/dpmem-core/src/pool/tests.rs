@@ -189,6 +189,18 @@ fn devices_with_one_limit_are_said_to_have_it() {
 }
 
 #[test]
+fn what_is_not_to_be_kept_counts_all_the_same() {
+    every_policy(|upstream, pool| {
+        pool.set_limit(upstream, DeviceId::new(1), Some(MIB));
+        let address = pool.allocate_uncached(upstream, place(1), MIB).expect("room to the byte");
+        assert_eq!(pool.allocate_uncached(upstream, place(1), 1), Err(Refused::Limit));
+        assert_eq!(pool.known(address), Some(Known::InUse(MIB)));
+        assert_eq!(pool.free(upstream, address), Freed::Done);
+        assert_eq!((upstream.count(), pool.total().reserved_bytes), (0, 0));
+    });
+}
+
+#[test]
 fn upstreams_refusal_leaves_no_trace() {
     every_policy(|upstream, pool| {
         lock(&upstream.state).capacity = Some(MIB);

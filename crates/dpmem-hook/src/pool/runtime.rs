@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use dpmem_core::Kind;
-use dpmem_core::pool::{Place, Upstream};
+use dpmem_core::pool::{Place, Policy, Upstream};
 
 use super::guard::{self, Fence};
+use super::pages;
 use crate::abi::{self, Handle, INVALID_VALUE, Pointer, SUCCESS, UrResult};
 use crate::frames;
 use crate::functions::original;
@@ -62,7 +63,12 @@ impl Upstream for Runtime {
             }
         };
         match result.unwrap_or(INVALID_VALUE) {
-            SUCCESS if !block.is_null() => Ok(block as usize),
+            SUCCESS if !block.is_null() => {
+                if super::pool().policy() == Policy::Caching {
+                    pages::advise(place, block as usize, bytes as u64);
+                }
+                Ok(block as usize)
+            }
             SUCCESS => Err(INVALID_VALUE),
             refusal => Err(refusal),
         }

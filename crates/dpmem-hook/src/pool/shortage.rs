@@ -107,11 +107,12 @@ pub(super) fn overcome(
     request: &Request,
     place: Place,
     first: Refused<UrResult>,
+    ask: impl Fn() -> Result<usize, Refused<UrResult>>,
 ) -> Result<usize, Refused<UrResult>> {
     let Some(_entered) = Entered::new() else { return Err(first) };
     let bytes = request.bytes as u64;
     let mut last = first;
-    let mut again = |rescue: Rescue| match pool.allocate(runtime, place, bytes) {
+    let mut again = |rescue: Rescue| match ask() {
         Ok(address) => {
             pool.rescued(&place, rescue);
             Some(address)
@@ -130,25 +131,19 @@ pub(super) fn overcome(
             return Ok(address);
         }
         let shortage = shortage_of(request, first);
-        let waited = wait_natively(&place);
-        let waited = ask_python(Stage::Wait, &shortage) || waited;
-        if waited {
-            // What was freed by then is at rest, whether there is a marker to say so or not.
-            pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
-            if let Some(address) = again(Rescue::Wait) {
-                return Ok(address);
-            }
+        wait_natively(&place);
+        ask_python(Stage::Wait, &shortage);
+        // What was freed by then is at rest, whether there is a marker to say so or not. Even if there was nothing to
+        // wait for: then it may have ended a moment ago.
+        pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
+        if let Some(address) = again(Rescue::Wait) {
+            return Ok(address);
         }
         if ask_python(Stage::Collect, &shortage) {
             pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
             if let Some(address) = again(Rescue::Collect) {
                 return Ok(address);
             }
-        }
-        if pool.trim(runtime, Some(account(&place)), bytes, Trim::All) > 0
-            && let Some(address) = again(Rescue::Trim)
-        {
-            return Ok(address);
         }
     }
     let shortage = shortage_of(request, first);
@@ -166,11 +161,12 @@ pub(super) fn overcome(
 }
 
 /// Waits for what the queues of the context have been given, unless this thread holds the GIL: then Python waits.
-fn wait_natively(place: &Place) -> bool {
-    if frames::thread_has_gil() {
-        return false;
+fn wait_natively(place: &Place) {
+    if !frames::thread_has_gil()
+        && let Some(fence) = guard::fence(place.owner, u64::MAX)
+    {
+        guard::wait(&fence, PATIENCE);
     }
-    guard::fence(place.owner, u64::MAX).is_some_and(|fence| guard::wait(&fence, PATIENCE))
 }
 
 fn is_hopeless(pool: &Pool<Runtime>, place: &Place, bytes: u64) -> bool {

@@ -15,12 +15,25 @@ from dpmem import _native, _recording, _runtime
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
     from typing import Any
 
 #: How long queued work is waited for, in all and without anything getting free, in seconds.
 _WAIT_S, _PATIENCE_S = 120.0, 20.0
 #: Different failures that are kept for the report.
 _FAILURES_MAX = 256
+
+#: What an error tells of its failure, beside the lists.
+_FACTS = (
+    "requested_bytes",
+    "free_bytes",
+    "free_source",
+    "free_trust",
+    "limit_bytes",
+    "max_alloc_bytes",
+    "device",
+    "kind",
+)
 
 _callbacks: list[Callable[[Any], object]] = []
 _error: type | None = None
@@ -46,6 +59,11 @@ class Failure:
         self.free_bytes: int | None = None
         #: Bytes that others hold, if the device's driver tells exactly what is free.
         self.others_bytes: int | None = None
+        #: Who says so, and how far to trust it; why nobody knows if `free_bytes` is None.
+        self.free_source = "no device to ask about"
+        self.free_trust = "unknown"
+        #: What other processes hold on the device, as far as it can be seen, the most first.
+        self.other_processes: list[dict[str, Any]] = []
         self.holders: list[dict[str, Any]] = []
         self.cached_bytes = 0
         self.referenced_bytes: int | None = None
@@ -73,7 +91,8 @@ def add_callback(callback: Callable[[Any], object]) -> Callable[[Any], object]:
 def last_out_of_memory() -> Any:
     """Tell of the newest allocation that failed for lack of memory: an `OutOfDeviceMemory`; None if there was none.
 
-    For handlers of the `RuntimeError` that dpnp's C++ raises itself for its temporaries. It may be raised in turn:
+    For handlers of the `RuntimeError` that dpnp's C++ raises itself for its temporaries, where that could not be
+    replaced, because a debugger or coverage tool traces the thread. It may be raised in turn:
     `raise dpmem.last_out_of_memory() from error`.
     """
     return None if _last is None else _described(_last)
@@ -113,8 +132,9 @@ def _make(base: type) -> type:
     bases = (base, *(cls for cls in (MemoryError, RuntimeError) if not issubclass(base, cls)))
 
     def __init__(self: Any, *arguments: object) -> None:
-        # dpctl raises with a text of its own; what this thread's newest failure is, it doesn't know.
-        failure = _pending.pop(_ident(), None)
+        # dpctl raises with a text of its own; what this thread's newest failure is, it doesn't know. Whoever else makes
+        # one means what they say.
+        failure = _pending.pop(_ident(), None) if _is_dpctls(arguments) else None
         Exception.__init__(self, *((failure.text,) if failure is not None else arguments))
         _fill(self, failure)
 
@@ -129,17 +149,21 @@ def _make(base: type) -> type:
     )
 
 
+def _is_dpctls(arguments: tuple[object, ...]) -> bool:
+    return len(arguments) == 1 and "allocation failed" in str(arguments[0])
+
+
 def _described(failure: Failure) -> Any:
     error = error_class()(failure.text)
-    error.args = (failure.text,)
     _fill(error, failure)
     return error
 
 
 def _fill(error: Any, failure: Failure | None) -> None:
-    for name in ("requested_bytes", "free_bytes", "limit_bytes", "max_alloc_bytes", "device", "kind"):
+    for name in _FACTS:
         setattr(error, name, getattr(failure, name, None))
     error.holders = list(failure.holders) if failure is not None else []
+    error.other_processes = list(failure.other_processes) if failure is not None else []
 
 
 def _bind() -> None:
@@ -158,7 +182,7 @@ def _on_shortage(stage: str, requested: int, kind: str, index: int, by_limit: bo
             return _collect()
         if stage == "callbacks":
             return _ask_callbacks(requested, kind, _device_at(index), by_limit)
-        return _explain(requested, kind, _device_at(index), by_limit)
+        return _explain(requested, kind, _device_at(index), by_limit, sys._getframe().f_back)
     except KeyboardInterrupt:
         # The program gets it when it is back in its own code.
         import _thread
@@ -226,9 +250,9 @@ def _ask_callbacks(requested: int, kind: str, device: str | None, by_limit: bool
     return again
 
 
-def _explain(requested: int, kind: str, device: str | None, by_limit: bool) -> bool:
+def _explain(requested: int, kind: str, device: str | None, by_limit: bool, caller: FrameType | None) -> bool:
     global _last
-    from dpmem import _shortage_text
+    from dpmem import _conversion, _shortage_text
 
     failure = Failure(requested, kind, device, by_limit)
     _shortage_text.complete(failure)
@@ -238,7 +262,18 @@ def _explain(requested: int, kind: str, device: str | None, by_limit: bool) -> b
     _pending[_ident()] = failure
     _keep(failure)
     _bind()
+    if caller is not None:
+        # The last thing here, as from now on this thread is traced.
+        _conversion.replace_next(caller, _as_ours)
     return True
+
+
+def _as_ours(raised: BaseException) -> Any:
+    """`OutOfDeviceMemory` for what dpnp's C++ raises for this thread's newest failure; None for anything else."""
+    if type(raised) is not RuntimeError or not _is_refusal(raised):
+        return None
+    failure = _pending.pop(_ident(), None)
+    return None if failure is None else _described(failure)
 
 
 def _keep(failure: Failure) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Places and paths that are told, and how long holders are searched for, in seconds.
 _HOLDERS_MAX, _PATHS_MAX, _SEARCH_S = 5, 4, 1.0
+#: Other processes that are told, what one holds at least, and the letters of a command line.
+_PROCESSES_MAX, _PROCESS_MIN_BYTES, _COMMAND_MAX = 3, 1 << 20, 60
 
 
 def complete(failure: Failure) -> None:
@@ -25,25 +27,73 @@ def complete(failure: Failure) -> None:
     failure.in_flight_bytes = sum(b[1] for b in blocks) - failure.referenced_bytes
     if failure.device:
         failure.cached_bytes = _native.pool_reading(failure.device)["cached_bytes"]
-        if failure.kind != "host":
-            _read_room(failure, failure.device)
+    if failure.device:
+        _look_around(failure, failure.device)
     own = _own_files()
     paths = {at: sorted((row[1] for row in rows), key=lambda p: _distance(p, own)) for at, (_, rows) in found.items()}
     failure.holders = _largest(blocks, paths)
     failure.text = _text(failure)
 
 
-def _read_room(failure: Failure, device: str) -> None:
-    """How much is free there, if anybody tells, and how much others hold."""
+def _look_around(failure: Failure, name: str) -> None:
+    """What the device has free, and what other processes hold there."""
     from dpmem import _devices
 
     try:
-        info = _devices.mem_get_info(device)
-    except Exception:
-        return  # the rest can be said without it
-    failure.free_bytes = info.free
-    if info.free_trust == "exact" and info.free is not None and info.total is not None:
-        failure.others_bytes = max(info.total - info.free - info.own_bytes - failure.cached_bytes, 0)
+        # SYCL is up, as an allocation was tried, so that this process can ask itself.
+        known = _devices._own_facts()
+        facts = _devices._facts_of(known, name)
+        # What a program calls a device before it knows the filter string.
+        alike = [other for other in known if other["name"] == facts["name"]]
+        names = {facts["filter"], facts["name"]} if len(alike) == 1 else {facts["filter"]}
+        failure.other_processes = _other_processes(facts, names)
+        if failure.kind == "host" and facts["type"] != "cpu":
+            failure.free_source = "host memory is not the device's"
+            return
+        reading = _devices.mem_get_info(name)
+    except (OSError, RuntimeError, ValueError) as error:
+        failure.free_source = f"not to be read: {error}"
+        return
+    failure.free_bytes, failure.free_source, failure.free_trust = reading.free, reading.free_source, reading.free_trust
+    if reading.free_trust == "exact" and reading.free is not None and reading.total is not None:
+        failure.others_bytes = max(reading.total - reading.free - reading.own_bytes - failure.cached_bytes, 0)
+
+
+def _other_processes(facts: dict[str, Any], names: set[str]) -> list[dict[str, Any]]:
+    """What the system sees other processes hold on a device, and what programs that dpmem records publish."""
+    import os
+
+    own = os.getpid()
+    found: dict[int, dict[str, Any]] = {}
+    for pid, kind, used in _published(names, os.geteuid()):
+        if facts["type"] == "cpu" or kind != "host":
+            entry = found.setdefault(pid, {"pid": pid, "command": None, "bytes": 0, "source": "dpmem's record there"})
+            entry["bytes"] += used
+    for pid, address, on_device, on_host, source in _native.machine_processes(None):
+        if address == facts["pci_address"] and facts["pci_address"] is not None:
+            used = on_host if facts["integrated"] else on_device
+            found[pid] = {"pid": pid, "command": None, "bytes": used, "source": source}
+    others = [entry for pid, entry in found.items() if pid != own and entry["bytes"] >= _PROCESS_MIN_BYTES]
+    others.sort(key=lambda entry: -entry["bytes"])
+    for entry in others[:_PROCESSES_MAX]:
+        entry["command"] = _command(entry["pid"])
+    return others[:_PROCESSES_MAX]
+
+
+def _published(names: set[str], user: int) -> list[tuple[int, str, int]]:
+    """Process, kind and bytes in use of what recorded programs of a user have on a device."""
+    programs = [(pid, kinds) for pid, _, recording, kinds in _native.machine_programs(user, None) if recording]
+    return [(pid, kind, used) for pid, kinds in programs for device, kind, used, *_ in kinds if device in names]
+
+
+def _command(pid: int) -> str | None:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return None
+    text = b" ".join(word for word in words if word).decode("utf-8", "replace")
+    return (text if len(text) <= _COMMAND_MAX else f"{text[: _COMMAND_MAX - 1]}…") or None
 
 
 def _blocks(failure: Failure) -> list[Any]:
@@ -119,7 +169,8 @@ def _text(failure: Failure) -> str:
         f"limit {size(failure.limit_bytes) if failure.limit_bytes is not None else 'none'}",
         f"capacity {size(failure.capacity_bytes) if failure.capacity_bytes else unknown}",
         f"max. single allocation {size(failure.max_alloc_bytes) if failure.max_alloc_bytes else unknown}",
-        f"free {size(failure.free_bytes) if failure.free_bytes is not None else unknown}",
+        f"free {size(failure.free_bytes) if failure.free_bytes is not None else unknown} "
+        f"[{failure.free_trust}: {failure.free_source}]",
     ]
     lines = [
         f"out of device memory: asked for {size(failure.requested_bytes)} of {failure.kind} memory on {where}{line}, "
@@ -135,8 +186,15 @@ def _text(failure: Failure) -> str:
         held = _held_by(place)
         count = "1 block" if place["count"] == 1 else f"{_native.human_count(place['count'])} blocks"
         lines.append(f"    {size(place['bytes'])} in {count} from {at}{held}")
+    if failure.other_processes:
+        lines.append(f"  other processes: {'; '.join(map(_process, failure.other_processes))}")
     lines.append(f"  what helps: {'; or '.join(_remedies(failure))}")
     return "\n".join(lines)
+
+
+def _process(entry: dict[str, Any]) -> str:
+    command = f" ({entry['command']})" if entry["command"] else ""
+    return f"{_native.human_size(entry['bytes'])} in {entry['pid']}{command} [{entry['source']}]"
 
 
 def _held_by(place: dict[str, Any]) -> str:
@@ -166,6 +224,8 @@ def _remedies(failure: Failure) -> list[str]:
         remedies.append(f"let go of what is not needed any more: most is from {first['file']}:{first['line']}")
     if failure.by_limit and failure.limit_bytes is not None:
         remedies.append(f"raise the limit ({size(failure.limit_bytes)}), if the device has room")
+    elif failure.other_processes and failure.other_processes[0]["bytes"] > (failure.referenced_bytes or 0):
+        remedies.insert(0, f"end or wait for process {failure.other_processes[0]['pid']}: it holds most of the device")
     elif failure.others_bytes is not None and failure.others_bytes >= failure.requested_bytes:
         remedies.append(f"see who else uses the device (`dpmem watch`): others hold about {size(failure.others_bytes)}")
     elif not remedies:

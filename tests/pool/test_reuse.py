@@ -253,7 +253,7 @@ def test_nothing_is_kept_once_the_runtime_takes_no_markers(tmp_path):
         except RuntimeError as error:
             print("refused", round(float(a[0])))
     """
-    plain = 'import dpnp\na = dpnp.ones(200_000)\nfor n in range(60): a = dpnp.floor_divide(a, 0.1) * 0.1\n'
+    plain = "import dpnp\na = dpnp.ones(200_000)\nfor n in range(60): a = dpnp.floor_divide(a, 0.1) * 0.1\n"
     plain += 'print("refused", round(float(a[0])))'
     ran = run(tmp_path, source, "--pool")
     assert (ran.exit_code, ran.stdout) == (0, run_plainly(tmp_path, plain).stdout), ran.stderr

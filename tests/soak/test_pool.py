@@ -42,7 +42,9 @@ def test_memory_in_flight_200_times(environment, tmp_path, figure, how):
     ended, pool = pooled(environment, tmp_path, "freed_in_flight.py", 200, *how)
     assert ended.stdout.startswith("wrong 0 of 200"), ended
     assert pool["hits"] > 0
-    figure(f"memory freed in flight, poisoned, {' '.join(how).replace('_', ' ') or 'out of order'}", ended.stdout.strip())
+    figure(
+        f"memory freed in flight, poisoned, {' '.join(how).replace('_', ' ') or 'out of order'}", ended.stdout.strip()
+    )
 
 
 def test_random_programs_of_50_seeds(environment, tmp_path, figure):

@@ -25,6 +25,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pool_adopt, module)?)?;
     module.add_function(wrap_pyfunction!(pool_poison, module)?)?;
     module.add_function(wrap_pyfunction!(pool_on_shortage, module)?)?;
+    module.add_function(wrap_pyfunction!(raised_instead, module)?)?;
     module.add_function(wrap_pyfunction!(hook_entry, module)?)?;
     module.add_function(wrap_pyfunction!(pool_places, module)?)?;
     module.add_function(wrap_pyfunction!(device_room, module)?)?;
@@ -161,6 +162,18 @@ fn device_room(device: &str) -> (Option<u64>, Option<u64>) {
 #[pyfunction]
 fn device_name_at(index: usize) -> Option<String> {
     dpmem_hook::devices().name_of(DeviceId::new(index))
+}
+
+/// A trace function that raises what `decide(frame, event, argument)` answers, if anything, from no frame of its own.
+#[pyfunction]
+fn raised_instead(
+    decide: &Bound<'_, PyAny>,
+    frame: &Bound<'_, PyAny>,
+    event: &Bound<'_, PyAny>,
+    argument: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let answer = decide.call1((frame, event, argument))?;
+    if answer.is_none() { Ok(()) } else { Err(PyErr::from_value(answer)) }
 }
 
 static ON_SHORTAGE: Mutex<Option<Py<PyAny>>> = Mutex::new(None);

@@ -57,6 +57,22 @@ def test_random_programs_of_50_seeds(environment, tmp_path, figure):
     figure("random programs, 50 seeds, 4 threads, 3 queues, 2 contexts", f"same hash, {pool['hits']:,} hits")
 
 
+@pytest.mark.parametrize("way", ["opencl", "v1", "v2"])
+def test_random_programs_on_a_simulated_gpu(environment, opencl_only, workstation, tmp_path, figure, way):
+    machine = opencl_only if way == "opencl" else workstation.adapter(way)
+    machine = machine.within(environment.prefix)
+    program, arguments, report = SCRIPTS / "random_operations.py", ("8", "4", "30"), tmp_path / "report.json"
+    plain = machine.run(program, *arguments, timeout=TIMEOUT_S)
+    command = ("run", "--no-summary", "--json", report, "--pool", program, *arguments)
+    ended = machine.setting(DPMEM_TEST_POISON="1").dpmem(*command, timeout=TIMEOUT_S)
+    assert plain.exit_code == ended.exit_code == 0, (plain, ended)
+    assert ended.stdout == plain.stdout
+    facts = json.loads(report.read_text())
+    assert ":gpu:" in next(row["device"] for row in facts["usm"] if row["kind"] == "device")
+    assert facts["pool"]["hits"] > 200
+    figure(f"random programs, 8 seeds, 4 threads, simulated GPU, {way}", f"same hash, {facts['pool']['hits']:,} hits")
+
+
 @pytest.mark.parametrize("options", [(), ("--pool",)], ids=["limit", "pool"])
 def test_running_out_a_thousand_times(environment, tmp_path, figure, options):
     ended, _ = pooled(environment, tmp_path, "survives.py", 1000, options=options)

@@ -32,8 +32,9 @@ use crate::{devices, fault, fork};
 /// Markers of one queue that nobody has asked about; a queue with more gets new ones only when somebody does.
 const MARKERS_MAX: usize = 64;
 
-/// A small block costs the runtime less than a marker does; so for such blocks there is one marker for so many commands.
-const SMALL_BYTES: u64 = 32 << 10;
+/// A marker costs the runtime more than a small block does. So small blocks share one: as many as make up this much, and
+/// no more than so many.
+const SHARE_BYTES: u64 = 512 << 10;
 const BATCH: u64 = 16;
 
 /// Whether commands are counted.
@@ -194,7 +195,7 @@ fn leave(handle: Handle) {
 
 /// What has to be done before memory of `context` that is freed now is at rest; `None` if it is.
 pub(crate) fn fence(context: usize, bytes: u64) -> Option<Fence> {
-    let least = if bytes <= SMALL_BYTES { BATCH } else { 1 };
+    let least = (SHARE_BYTES / bytes.max(1)).clamp(1, BATCH);
     let queues = QUEUES.read().unwrap_or_else(PoisonError::into_inner);
     let mut behind = Vec::new();
     for queue in queues.iter().filter(|queue| queue.context == context) {

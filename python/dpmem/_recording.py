@@ -183,7 +183,7 @@ def _calibrate() -> str | None:
     def innermost(number: int) -> int:
         nonlocal problem
         try:
-            _native.frames_calibrate()
+            _native.frames_calibrate(compile("", "", "exec"))
         except RuntimeError as error:
             problem = str(error)
         return number

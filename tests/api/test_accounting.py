@@ -338,3 +338,16 @@ def test_numbers_need_a_recording():
     done = run_python("import dpmem; dpmem.memory_allocated()")
     assert "call dpmem.start() first" in done.stderr
     assert run_python("import dpmem; dpmem.stop(); dpmem.start(); print(dpmem.memory_allocated())").stdout == "0\n"
+
+
+def test_statements_that_are_compiled_one_by_one_have_their_own_lines():
+    # As a notebook runs a cell: the next code object may lie where the last one did.
+    kept = []
+    lines = [line for line in (1, 2, 3, 9, 40, 41, 300, 5000) for _ in range(5)]
+    for line in lines:
+        statement = compile("\n" * (line - 1) + "kept.append(usm.MemoryUSMDevice(16))", "a cell", "exec")
+        exec(statement, {"kept": kept, "usm": usm})
+        del statement
+    addresses = {block["address"]: block["stack"] for block in dpmem.memory_snapshot()}
+    stacks = [next(frame for frame in addresses[x._pointer] if frame["file"] == "a cell") for x in kept]
+    assert [frame["line"] for frame in stacks] == lines

@@ -2,7 +2,7 @@
 //!
 //! A frame is first known by addresses ([`RawFrame`]); its strings are copied once, when the stack is first seen. Two
 //! raw stacks are one only if every address and position in them agrees, so a code object that takes the place of a
-//! freed one is told apart by its name, first line and file name.
+//! freed one is told apart by its name, first line and file name, a module's by its lines, too.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ pub struct RawFrame {
     pub code: usize,
     /// Address of its function name.
     pub name: usize,
-    /// A mark of its file name: another file has another, but for rare chance.
+    /// A mark of its file name, and of the lines of code that is a module's: others have others, but for rare chance.
     pub file_mark: u64,
     /// Position in the code, as the interpreter counts it.
     pub instruction: u32,

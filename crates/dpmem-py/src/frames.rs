@@ -4,7 +4,7 @@ use dpmem_core::LibraryPaths;
 use dpmem_hook::frames::{self, Samples};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBytes, PyString};
 
 /// Registers this module's functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -14,14 +14,19 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(frames_here, module)?)
 }
 
-/// Calibrates; must be called at least three Python frames deep. Raises RuntimeError with the reason if it fails.
+/// Calibrates; must be called at least three Python frames deep, with some code of a module. Raises RuntimeError with the
+/// reason if it fails.
 #[pyfunction]
-fn frames_calibrate(py: Python<'_>) -> PyResult<()> {
+fn frames_calibrate(module: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = module.py();
+    let name = module.getattr("co_qualname").or_else(|_| module.getattr("co_name"))?;
+    let bytes = PyBytes::new(py, Samples::BYTES);
     let strings =
         ["calibrate", "caf\u{e9}", "\u{65e5}\u{672c}", "\u{1f600}!"].map(|text| PyString::new(py, text));
     let [ascii, latin, wide, widest] = [0, 1, 2, 3].map(|n: usize| strings[n].as_ptr() as usize);
-    let samples = Samples { ascii, latin, wide, widest };
-    // SAFETY: `py` shows that the GIL is held, and `strings` keeps the samples alive until after the call.
+    let (bytes, module) = (bytes.as_ptr() as usize, name.as_ptr() as usize);
+    let samples = Samples { ascii, latin, wide, widest, bytes, module };
+    // SAFETY: `py` shows that the GIL is held, and the objects keep the samples alive until after the call.
     unsafe { frames::calibrate(&samples) }.map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 

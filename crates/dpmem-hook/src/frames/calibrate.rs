@@ -6,7 +6,7 @@
 
 use std::ffi::CStr;
 
-use super::layout::{Layout, Position, Strings};
+use super::layout::{Layout, Lines, Position, Strings};
 use super::python::{Api, Object};
 use crate::memory::Peek;
 
@@ -21,6 +21,15 @@ pub struct Samples {
     pub wide: usize,
     /// `"\u{1f600}!"`: four bytes.
     pub widest: usize,
+    /// The `bytes` object of [`Samples::BYTES`].
+    pub bytes: usize,
+    /// The name that code of a module has.
+    pub module: usize,
+}
+
+impl Samples {
+    /// What the sample of `bytes` holds.
+    pub const BYTES: &[u8] = b"a table of lines";
 }
 
 /// How far into a struct a field is looked for.
@@ -40,6 +49,7 @@ struct Known {
     file: usize,
     name: usize,
     first_line: u32,
+    lines: usize,
 }
 
 /// # Safety
@@ -64,6 +74,7 @@ pub(super) unsafe fn layout(api: &Api, samples: &Samples) -> Result<Layout, Stri
     let code_file = code_field(&peek, &known, |k| k.file).ok_or("no file name in code objects")?;
     let code_name = code_field(&peek, &known, |k| k.name).ok_or("no name in code objects")?;
     let code_first_line = first_line(&peek, &known).ok_or("no first line in code objects")?;
+    let lines = lines(&peek, &known, samples).ok_or("no table of lines in code objects")?;
     let chain = chain(&peek, thread, &known).ok_or("the chain of frames was not found")?;
     let position = position(&peek, &chain.frames, &known).ok_or("no position in frames")?;
     Ok(Layout {
@@ -75,6 +86,7 @@ pub(super) unsafe fn layout(api: &Api, samples: &Samples) -> Result<Layout, Stri
         code_file,
         code_name,
         code_first_line,
+        lines,
         internal: chain.internal,
         strings,
     })
@@ -97,6 +109,7 @@ unsafe fn known_frames(api: &Api, thread: usize) -> Vec<Known> {
                 file: object(api, code, c"co_filename").unwrap_or(0),
                 name: name.unwrap_or(0),
                 first_line: integer(api, code, c"co_firstlineno").unwrap_or(0) as u32,
+                lines: object(api, code, c"co_linetable").unwrap_or(0),
             });
             (api.release)(code);
             let back = (api.frame_back)(frame);
@@ -152,6 +165,18 @@ fn code_field(peek: &Peek, known: &[Known], expected: impl Fn(&Known) -> usize) 
 fn first_line(peek: &Peek, known: &[Known]) -> Option<usize> {
     let fits = |offset: &usize| known.iter().all(|k| peek.half(k.code + offset) == Some(k.first_line));
     (16..CODE_BYTES).step_by(4).find(fits)
+}
+
+/// Where code objects keep their table of lines, and where a `bytes` object keeps what.
+fn lines(peek: &Peek, known: &[Known], samples: &Samples) -> Option<Lines> {
+    let code = code_field(peek, known, |k| k.lines)?;
+    let length =
+        (8..48).step_by(8).find(|offset| peek.word(samples.bytes + offset) == Some(Samples::BYTES.len()))?;
+    let mut found = [0; Samples::BYTES.len()];
+    let data = (24..96)
+        .step_by(8)
+        .find(|offset| peek.bytes(samples.bytes + offset, &mut found) && found == Samples::BYTES)?;
+    Some(Lines { code, length, data, module: samples.module })
 }
 
 struct Chain {

@@ -29,9 +29,20 @@ pub(super) struct Layout {
     pub(super) code_file: usize,
     pub(super) code_name: usize,
     pub(super) code_first_line: usize,
+    pub(super) lines: Lines,
     /// Code objects of frames that the interpreter puts in for itself.
     pub(super) internal: Vec<usize>,
     pub(super) strings: Strings,
+}
+
+/// Where a code object keeps its table of lines, and the `bytes` that it is keeps what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lines {
+    pub(super) code: usize,
+    pub(super) length: usize,
+    pub(super) data: usize,
+    /// The name that code of a module has.
+    pub(super) module: usize,
 }
 
 /// Where a `str` keeps what.
@@ -90,7 +101,13 @@ impl Layout {
         // SAFETY: `code` is a code object.
         let (name, first_line) = unsafe { (word(code + self.code_name), half(code + self.code_first_line)) };
         // SAFETY: as above.
-        let file_mark = unsafe { self.mark(word(code + self.code_file)) };
+        let mut file_mark = unsafe { self.mark(word(code + self.code_file)) };
+        if name == self.lines.module {
+            // A notebook compiles each statement of a cell by itself, and as soon as one has ended, the next may take
+            // its place in memory: with the same name, file and first line.
+            // SAFETY: as above.
+            file_mark ^= unsafe { self.mark_of_lines(word(code + self.lines.code)) }.rotate_left(29);
+        }
         Some(RawFrame { code, name, file_mark, instruction, first_line })
     }
 
@@ -106,6 +123,23 @@ impl Layout {
             // What lies behind a name of fewer than eight characters is no part of it.
             let tail = if length < 8 { tail & ((1 << (8 * length)) - 1) } else { tail };
             (string as u64 ^ (length as u64) << 48).rotate_left(17) ^ tail.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        }
+    }
+
+    /// A mark of a table of lines: of its address, its length and its beginning, where the first line is.
+    #[inline]
+    unsafe fn mark_of_lines(&self, table: usize) -> u64 {
+        // SAFETY: a `bytes` holds its data and a NUL from this place on, and objects are padded to 16 bytes, of which the
+        // header takes all; so eight bytes can be read of any, and sixteen of those that have as many.
+        unsafe {
+            let length = word(table + self.lines.length);
+            let data = (table + self.lines.data) as *const u64;
+            let first = std::ptr::read_unaligned(data);
+            let first = if length < 8 { first & ((1 << (8 * length)) - 1) } else { first };
+            let second = if length < 16 { 0 } else { std::ptr::read_unaligned(data.add(1)) };
+            (table as u64 ^ (length as u64) << 48).rotate_left(17)
+                ^ first.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                ^ second.wrapping_mul(0xC2B2_AE3D_27D4_EB4F)
         }
     }
 

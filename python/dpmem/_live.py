@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from dpmem import _accounting, _holders, _native, _runtime
+from dpmem import _accounting, _cells, _holders, _native, _runtime
 
 #: How long `synchronize` waits, in seconds.
 WAIT_S = 60.0
@@ -78,7 +78,7 @@ class LiveBlock:
     file, line, function : str, int, str
         The user's line that allocated it; None, with `site` saying why, where it is not known.
     site : str
-        `file:line in function`, or why there is no line.
+        `file:line in function`, in a notebook `cell In[7], line 2 in function`; or why there is no line.
     bytes : int
         Its size.
     kind : str
@@ -173,13 +173,14 @@ def live(device: Any = None) -> list[LiveBlock]:
     blocks = [block for block in _native.live_blocks() if device is None or block[3] == device]
     held = _holders.find(((block[0], block[1]) for block in blocks), pending=_pending(blocks))
     found = {row[0]: row for row in held.rows()}
+    since = dict(_native.live_since()) if _cells.shell() is not None else {}
     listed = LiveBlocks()
     for address, size, kind, of_device, _, stack, origin in blocks:
         _, state, covered, rows, more = found[address]
         frame = next((frame for frame in stack if not frame[3]), stack[0] if stack else None)
         listed.append(
             LiveBlock(
-                site=f"{frame[0]}:{frame[1]} in {frame[2]}" if frame else origin or "unknown",
+                site=_cells.place(*frame[:3], since.get(address)) if frame else origin or "unknown",
                 file=frame[0] if frame else None,
                 line=frame[1] if frame else None,
                 function=frame[2] if frame else None,

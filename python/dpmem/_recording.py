@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 
-from dpmem import _native, _operands, _runtime, _surroundings
+from dpmem import _cells, _native, _operands, _runtime, _surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,8 +95,6 @@ def finish(
     failure: dict[str, Any] | None = None,
 ) -> Finished:
     """Take the report: wait for queued work, find out what Python still holds, read the ledger, stop recording."""
-    from dpmem import _out_of_memory
-
     used = _native.hook_status()["phase"] == "installed"
     patience = DRAIN_TERMINATED_S if _native.process_terminated_by() else DRAIN_S
     drained = _runtime.drain(patience) if used else True
@@ -111,33 +109,59 @@ def finish(
         held, problem = _search_for_holders(drained=drained)
         notes = [*notes, problem] if problem else notes
     devices = _devices() if used else []
-    finished = _native.report_build(
-        {
-            "command": command,
-            "python": _runtime.python_version(),
-            "exit_code": exit_code,
-            "started": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "duration_s": duration_s,
-            "said": said,
-            "notes": notes,
-            "devices": devices,
-            "surroundings": _gathered(devices if used else None, failure),
-            "held": held,
-            "referenced": [] if not used or (held and held.complete) else _runtime.referenced_addresses(),
-            "drained": drained,
-            "promotions": _operands.promotions(),
-            "operations": _operands.operations(),
-            "failures": list(_out_of_memory.failures.values()),
-            "no_stacks": _no_stacks,
-            "mark": os.environ.get("DPMEM_TEST_MARK") == "1",
-            "reference": os.environ.get("DPMEM_TEST_REFERENCE") == "1",
-        }
+    finished = build(
+        held,
+        drained=drained,
+        command=command,
+        exit_code=exit_code,
+        started=started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        duration_s=duration_s,
+        said=said,
+        notes=notes,
+        devices=devices,
+        surroundings=_gathered(devices if used else None, failure),
+        referenced=[] if not used or (held and held.complete) else _runtime.referenced_addresses(),
+        mark=os.environ.get("DPMEM_TEST_MARK") == "1",
+        reference=os.environ.get("DPMEM_TEST_REFERENCE") == "1",
     )
     _native.frames_close()
     _native.pool_on_shortage(None)
     _native.hook_remove()
     _native.usage_unpublish()
     return finished
+
+
+def build(held: Held | None, *, drained: bool, **facts: Any) -> Finished:
+    """Build a report of what has been recorded so far; `facts` are those of a run that has ended."""
+    from dpmem import _out_of_memory
+
+    unended = {
+        "command": [],
+        "exit_code": 0,
+        "started": "",
+        "duration_s": 0.0,
+        "said": [],
+        "notes": [],
+        "devices": [],
+        "surroundings": None,
+        "referenced": [],
+        "mark": False,
+        "reference": False,
+    }
+    return _native.report_build(
+        {
+            **unended,
+            "python": _runtime.python_version(),
+            "held": held,
+            "drained": drained,
+            "promotions": _operands.promotions(),
+            "operations": _operands.operations(),
+            "failures": list(_out_of_memory.failures.values()),
+            "sources": _cells.sources(),
+            "no_stacks": _no_stacks,
+            **facts,
+        }
+    )
 
 
 def _search_for_holders(*, drained: bool) -> tuple[Held | None, str]:

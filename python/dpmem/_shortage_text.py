@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from dpmem import _holders, _native, _recording, _runtime
+from dpmem import _cells, _holders, _native, _recording, _runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _merged(paths: list[str]) -> list[str]:
 def _text(failure: Failure) -> str:
     size = _native.human_size
     where = failure.device or ("the host" if failure.kind == "host" else "a device")
-    line = f" at {failure.file}:{failure.line} in {failure.function}" if failure.file else ""
+    line = f" at {_cells.place(failure.file, failure.line or 0, failure.function or '')}" if failure.file else ""
     why = "beyond the limit of dpmem" if failure.by_limit else "refused by the runtime"
     unknown = "unknown"
     room = [
@@ -182,7 +182,11 @@ def _text(failure: Failure) -> str:
     if failure.holders:
         lines.append("  biggest holders:")
     for place in failure.holders:
-        at = f"{place['file']}:{place['line']} in {place['function']}" if place["file"] else place["origin"] or unknown
+        at = (
+            _cells.place(place["file"], place["line"], place["function"])
+            if place["file"]
+            else place["origin"] or unknown
+        )
         held = _held_by(place)
         count = "1 block" if place["count"] == 1 else f"{_native.human_count(place['count'])} blocks"
         lines.append(f"    {size(place['bytes'])} in {count} from {at}{held}")
@@ -221,7 +225,9 @@ def _remedies(failure: Failure) -> list[str]:
         remedies.append(f"let go of what is not needed any more: {holders[0]} holds most")
     elif failure.holders and failure.holders[0]["file"]:
         first = failure.holders[0]
-        remedies.append(f"let go of what is not needed any more: most is from {first['file']}:{first['line']}")
+        cell = _cells.title(first["file"])
+        at = f"{cell}, line {first['line']}" if cell else f"{first['file']}:{first['line']}"
+        remedies.append(f"let go of what is not needed any more: most is from {at}")
     if failure.by_limit and failure.limit_bytes is not None:
         remedies.append(f"raise the limit ({size(failure.limit_bytes)}), if the device has room")
     elif failure.other_processes and failure.other_processes[0]["bytes"] > (failure.referenced_bytes or 0):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from dpmem import _native, _out_of_memory, _recording, _runtime
+from dpmem import _cells, _native, _out_of_memory, _recording, _runtime
 
 #: Starting and stopping is one thread's business at a time.
 _lock = threading.RLock()
@@ -225,7 +225,7 @@ def _by_line(places: list[_native._Place]) -> list[tuple[str, int, int]]:
     sums: dict[str, tuple[int, int]] = {}
     for stack, origin, count, total in places:
         frame = next((frame for frame in stack if not frame[3]), stack[0] if stack else None)
-        where = f"{frame[0]}:{frame[1]} in {frame[2]}" if frame else (origin or "unknown")
+        where = _cells.place(*frame[:3]) if frame else (origin or "unknown")
         known = sums.get(where, (0, 0))
         sums[where] = (known[0] + count, known[1] + total)
     return sorted(((where, *sum_) for where, sum_ in sums.items()), key=lambda row: -row[2])

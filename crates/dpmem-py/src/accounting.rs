@@ -17,6 +17,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recording_id, module)?)?;
     module.add_function(wrap_pyfunction!(live_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(live_sizes, module)?)?;
+    module.add_function(wrap_pyfunction!(live_since, module)?)?;
+    module.add_function(wrap_pyfunction!(ticks, module)?)?;
     module.add_function(wrap_pyfunction!(fills, module)?)?;
     module.add_function(wrap_pyfunction!(human_size, module)?)?;
     module.add_function(wrap_pyfunction!(human_duration, module)?)?;
@@ -120,6 +122,22 @@ fn live_sizes(py: Python<'_>) -> PyResult<Vec<(usize, u64)>> {
         let snapshot = recording.ledger.snapshot(dpmem_hook::ticks());
         snapshot.live.iter().map(|block| (block.address, block.bytes)).collect()
     }))
+}
+
+/// Address of each block in use, and when it was allocated, in ticks.
+#[pyfunction]
+fn live_since(py: Python<'_>) -> PyResult<Vec<(usize, u64)>> {
+    let recording = newest()?;
+    Ok(py.detach(|| {
+        let snapshot = recording.ledger.snapshot(dpmem_hook::ticks());
+        snapshot.live.iter().map(|block| (block.address, block.since)).collect()
+    }))
+}
+
+/// The time now, as `live_since` tells it.
+#[pyfunction]
+fn ticks() -> u64 {
+    dpmem_hook::ticks()
 }
 
 /// Number of fills and their bytes.

@@ -7,6 +7,7 @@ use dpmem_report::{self as report, FileSources, SourceLines};
 use pyo3::prelude::*;
 use serde_json::{Map, Number};
 
+use crate::report::RunFacts;
 use crate::surroundings::SurroundingsFacts;
 
 /// An operand, as `_operands.py` saw it.
@@ -88,28 +89,30 @@ fn rooms(recording: &Recording, snapshot: &Snapshot) -> Vec<Room> {
 
 /// What the rules find in a recording.
 pub(crate) fn found(
+    facts: &RunFacts,
     recording: &Recording,
     snapshot: &Snapshot,
     held: &[findings::HeldBlock],
-    promotions: &[PromotionFacts],
-    operations: &[(String, u32, String)],
-    surroundings: Option<&SurroundingsFacts>,
-    failures: &[FailureFacts],
 ) -> Vec<report::Finding> {
-    let operations: Vec<(Place, String)> = operations
+    let operations: Vec<(Place, String)> = facts
+        .operations
         .iter()
         .map(|(file, line, name)| (Place { file: file.as_str().into(), line: *line }, name.clone()))
         .collect();
-    let failures: Vec<FailedRequest> = failures.iter().map(FailureFacts::request).collect();
+    let failures: Vec<FailedRequest> = facts.failures.iter().map(FailureFacts::request).collect();
     let rooms = rooms(recording, snapshot);
-    let promotions: Vec<Promotion> = promotions.iter().map(PromotionFacts::promotion).collect();
-    let surroundings = surroundings.map(SurroundingsFacts::surroundings);
+    let promotions: Vec<Promotion> = facts.promotions.iter().map(PromotionFacts::promotion).collect();
+    let surroundings = facts.surroundings.as_ref().map(SurroundingsFacts::surroundings);
+    let sources = &facts.sources;
     let facts = Facts {
         seconds_per_tick: recording.clock.seconds_per_tick(),
         held,
         promotions: &promotions,
         operations: &operations,
-        source: &|file, line| FileSources.line(file, line),
+        source: &|file, line| match sources.get(file) {
+            Some(lines) => lines.get((line as usize).checked_sub(1)?).cloned(),
+            None => FileSources.line(file, line),
+        },
         surroundings: surroundings.as_ref(),
         failures: &failures,
         rooms: &rooms,

@@ -69,6 +69,8 @@ pub(crate) struct HolderFacts {
     pub(crate) view: bool,
     /// Whether nothing but a cycle holds it, whatever its kind.
     pub(crate) unreachable: bool,
+    /// Whether it is the notebook that holds it, whatever its kind: the last traceback is an exception.
+    pub(crate) notebook: bool,
     /// Whether the chain begins with what no Python object accounts for.
     pub(crate) outside: bool,
 }
@@ -131,6 +133,7 @@ fn detail<'py>(py: Python<'py>, holder: &HolderFacts) -> PyResult<Bound<'py, PyD
     detail.set_item("numpy", holder.numpy)?;
     detail.set_item("view", holder.view)?;
     detail.set_item("unreachable", holder.unreachable)?;
+    detail.set_item("notebook", holder.notebook)?;
     detail.set_item("outside", holder.outside)?;
     Ok(detail)
 }

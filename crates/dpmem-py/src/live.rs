@@ -68,6 +68,7 @@ fn record(holder: &HolderFacts) -> HolderRecord {
     HolderRecord {
         kind: holder.kind,
         path: holder.path.clone(),
+        notebook: holder.notebook,
         // A queue may be full from now on; that it only grows can't be said of it.
         owner: holder.owner.clone().filter(|_| !holder.owner_is_queue),
         cache: holder.cache.map(|cache| CacheUse {

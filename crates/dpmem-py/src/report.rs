@@ -1,6 +1,8 @@
 //! Builds the report of a run from the ledger's snapshot and from what Python knows: devices, and which addresses still
 //! belong to a Python object.
 
+use std::collections::HashMap;
+
 use dpmem_core::{Direction, Frame, Kind, SiteId, Snapshot};
 use dpmem_hook::{Recording, Status};
 use dpmem_report as report;
@@ -106,13 +108,15 @@ pub(crate) struct RunFacts {
     /// Whether all queued work was waited for.
     pub(crate) drained: bool,
     /// Operations whose operands were looked at.
-    promotions: Vec<PromotionFacts>,
+    pub(crate) promotions: Vec<PromotionFacts>,
     /// Names of functions that were looked at, with file and line.
-    operations: Vec<(String, u32, String)>,
+    pub(crate) operations: Vec<(String, u32, String)>,
     /// Devices, variables and the program's end, if it used SYCL.
-    surroundings: Option<SurroundingsFacts>,
+    pub(crate) surroundings: Option<SurroundingsFacts>,
     /// Allocations that failed.
-    failures: Vec<crate::findings::FailureFacts>,
+    pub(crate) failures: Vec<crate::findings::FailureFacts>,
+    /// Lines of files that can't be read, by name: a notebook's cells.
+    pub(crate) sources: HashMap<String, Vec<String>>,
     /// Why stacks could not be read, if so.
     no_stacks: Option<String>,
     /// For tests: write the line that marks this moment in the runtime's trace, and list all events.
@@ -169,15 +173,7 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
             current_bytes: snapshot.history.iter().map(|sample| sample.largest_bytes).collect(),
         },
         pool: pool(),
-        findings: crate::findings::found(
-            recording,
-            snapshot,
-            &live.records(),
-            &facts.promotions,
-            &facts.operations,
-            facts.surroundings.as_ref(),
-            &facts.failures,
-        ),
+        findings: crate::findings::found(facts, recording, snapshot, &live.records()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! DPM203: a stored exception keeps arrays.
 
 use super::facts::{Facts, HeldBlock, HolderKind, HolderRecord};
-use super::held::{by_place, only_held_by};
+use super::held::by_place;
 use super::{Explanation, Finding, KIB, RuleDoc, Severity};
 
 pub(super) static DOC: RuleDoc = RuleDoc {
@@ -51,8 +51,10 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 fn blamed(block: &HeldBlock) -> Option<&HolderRecord> {
-    // The last exception is kept by the interpreter, not by the program.
-    only_held_by(block, HolderKind::Exception).filter(|holder| !holder.path.starts_with("sys.last_"))
+    // The last exception is kept by the interpreter or the notebook, not by the program.
+    let kept = |holder: &HolderRecord| holder.notebook || holder.path.starts_with("sys.last_");
+    let only = block.holders.iter().all(|holder| holder.kind == HolderKind::Exception || holder.notebook);
+    block.holders.iter().find(|holder| !kept(holder)).filter(|_| only)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -84,5 +86,12 @@ mod tests {
     fn arrays_that_something_else_holds_too_are_innocent() {
         assert!(found(&[STORED, (HolderKind::Global, "__main__.work")]).is_empty());
         assert!(found(&[(HolderKind::Exception, "sys.last_value.__traceback__ → main(): x")]).is_empty());
+        assert!(found(&[(HolderKind::Exception, "the last traceback → main(): x")]).is_empty());
+    }
+
+    #[test]
+    fn the_notebook_that_also_keeps_it_does_not_hide_it() {
+        let findings = found(&[(HolderKind::Exception, "the last traceback → step(): work"), STORED]);
+        assert!(findings[0].message.contains("__main__.errors[0]"), "{findings:?}");
     }
 }

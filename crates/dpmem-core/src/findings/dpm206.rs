@@ -1,7 +1,7 @@
 //! DPM206: the notebook keeps arrays.
 
-use super::facts::{Facts, HolderKind};
-use super::held::{by_place, only_held_by};
+use super::facts::{Facts, HeldBlock, HolderRecord};
+use super::held::by_place;
 use super::{Explanation, Finding, MIB, RuleDoc, Severity};
 
 pub(super) static DOC: RuleDoc = RuleDoc {
@@ -28,19 +28,32 @@ del x
 const BYTES_AT_LEAST: u64 = MIB;
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
-    let places = by_place(facts, |block| only_held_by(block, HolderKind::Notebook));
-    let findings = places.into_iter().filter(|(_, held)| held.bytes >= BYTES_AT_LEAST).map(|(place, held)| {
-        let message = format!("only the notebook's memory of results keeps these arrays ({}): {}", held.amount(), held.paths());
-        let advice = "end the cell with `;` or print instead of showing the array; what is kept already goes with \
-                      `%reset -f out` and `get_ipython().user_ns_hidden`'s `_`, `__`, `___`"
-            .to_string();
-        held.finding(&DOC, place, message, advice)
-    });
+    let places = by_place(facts, blamed);
+    let findings =
+        places.into_iter().filter(|(_, held)| held.bytes >= BYTES_AT_LEAST).map(|(place, held)| {
+            let message = format!(
+                "only the notebook's memory of results keeps these arrays ({}): {}",
+                held.amount(),
+                held.paths()
+            );
+            let advice =
+                "end the cell with `;`, or print the array instead of showing it; `%load_ext dpmem` and \
+                      `%dpmem clear` let go of what is kept already"
+                    .to_string();
+            held.finding(&DOC, place, message, advice)
+        });
     findings.collect()
+}
+
+/// Letting go of results and of the last traceback would free it.
+fn blamed(block: &HeldBlock) -> Option<&HolderRecord> {
+    let first = block.holders.first()?;
+    block.holders.iter().all(|holder| holder.notebook).then_some(first)
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::facts::HolderKind;
     use super::super::testing::{Run, held};
     use super::*;
     use crate::kind::Kind;
@@ -57,5 +70,22 @@ mod tests {
         let out = (HolderKind::Notebook, "Out[5]");
         assert_eq!(found(&[out]), 1);
         assert_eq!(found(&[out, (HolderKind::Global, "__main__.x")]), 0);
+    }
+
+    #[test]
+    fn so_is_what_the_last_traceback_keeps() {
+        let mut run = Run::new();
+        let site = run.site(&["ones", "ones"], 4, 1, Kind::Device);
+        run.allocate(site, MIB);
+        let snapshot = run.snapshot();
+        let found = |holders: &[_]| {
+            check(&Facts { held: &[held(site, MIB, MIB, holders)], ..Facts::of(&snapshot) }).len()
+        };
+        let last = (HolderKind::Exception, "the last traceback → step(): work");
+        assert_eq!(found(&[last, (HolderKind::Notebook, "Out[5]")]), 1);
+        assert_eq!(
+            found(&[last, (HolderKind::Exception, "__main__.errors[0].__traceback__ → step(): work")]),
+            0
+        );
     }
 }

@@ -99,6 +99,9 @@ pub struct HolderRecord {
     pub kind: HolderKind,
     /// The chain from a root, as people read it.
     pub path: String,
+    /// Whether a notebook's own memory of what cells did is what holds it: results, and the last traceback, whose kind
+    /// is `Exception`.
+    pub notebook: bool,
     /// The container or cache that the path leads through, as people read it; the holders of one have it in common.
     pub owner: Option<String>,
     /// The cache that it is, if it is one that can be asked.

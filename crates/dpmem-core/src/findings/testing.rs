@@ -114,6 +114,7 @@ pub(super) fn held(site: SiteId, bytes: u64, covered: u64, holders: &[(HolderKin
     let holders = holders.iter().map(|&(kind, path)| HolderRecord {
         kind,
         path: path.to_string(),
+        notebook: kind == HolderKind::Notebook || path.starts_with("the last traceback"),
         owner: path.split_once('[').map(|(owner, _)| owner.to_string()),
         cache: None,
     });

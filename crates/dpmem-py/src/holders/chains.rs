@@ -15,6 +15,8 @@ use super::types::Class;
 
 /// Where chains begin that no Python object begins.
 pub(super) const OUTSIDE: &str = "C or C++ code";
+/// What IPython keeps of the last cell, apart from its output.
+const LAST_RESULT: &str = "the last result";
 /// Longer paths lose their middle.
 const MAX_PATH: usize = 240;
 /// Longer chains are not followed; they would say nothing to a person.
@@ -31,6 +33,8 @@ pub(super) struct Chain {
     /// The first container or cache that it leads through, and its node.
     pub(super) owner: Option<(String, u32)>,
     pub(super) cache: Option<u32>,
+    /// Whether the object that the next link leads from is IPython's own.
+    of_shell: bool,
 }
 
 /// A chain's nodes from its root to the referrer of an array.
@@ -68,6 +72,8 @@ enum Within {
     Nothing,
     /// The dict of an object's attributes.
     Names,
+    /// The dict of a frame's variables.
+    Locals,
     Defaults(u32),
     Closure(u32),
     Cache,
@@ -114,7 +120,7 @@ impl Teller<'_, '_, '_> {
             },
             Reach::Cycle => (format!("unreachable {}", kind()), vec![Kind::Cycle]),
         };
-        Chain { path, root: None, kinds, owner: None, cache: None }
+        Chain { path, root: None, kinds, owner: None, cache: None, of_shell: false }
     }
 
     /// A value without a name that a running frame is working with.
@@ -128,11 +134,14 @@ impl Teller<'_, '_, '_> {
                 vec![Kind::Local, Kind::Thread],
             ),
         };
-        Some(Chain { root: Some(path.clone()), path, kinds, owner: None, cache: None })
+        Some(Chain { root: Some(path.clone()), path, kinds, owner: None, cache: None, of_shell: false })
     }
 
     fn note_class(&self, chain: &mut Chain, node: u32) {
-        match self.graph.node(node).class {
+        let class = self.graph.node(node).class;
+        // The dict of an object's attributes is the object's.
+        chain.of_shell = class == Class::Notebook || (chain.of_shell && class == Class::Dict);
+        match class {
             Class::Exception | Class::Traceback => chain.kinds.push(Kind::Exception),
             Class::Generator => chain.kinds.push(Kind::Generator),
             Class::Cache => chain.kinds.push(Kind::Cache),
@@ -154,6 +163,7 @@ impl Teller<'_, '_, '_> {
                 (Within::Names, Some(name)) => self.attribute(chain, name),
                 // The table of a `threading.local` lies one dict deeper.
                 (Within::Names, None) => return Within::Names,
+                (Within::Locals, Some(name)) => chain.path += &format!(": {name}"),
                 (Within::Cache, _) => {}
                 (Within::Defaults(_), Some(name)) => default(chain, name),
                 _ => self.contained(chain, node, &format!("[{shown}]")),
@@ -170,6 +180,10 @@ impl Teller<'_, '_, '_> {
             },
             Link::Element => self.contained(chain, node, "{…}"),
             Link::Variable { function, name } => variable(chain, function, name),
+            Link::Locals(function) => {
+                variable(chain, function, "");
+                return Within::Locals;
+            }
             Link::Traceback => chain.path += ".__traceback__",
             Link::Defaults | Link::KeywordDefaults => return Within::Defaults(node),
             Link::Closure => return Within::Closure(node),
@@ -192,9 +206,11 @@ impl Teller<'_, '_, '_> {
             self.global(chain, name);
             return;
         }
-        if name == "user_ns_hidden" {
-            chain.path = name.to_string();
-            chain.kinds.push(Kind::Notebook);
+        if let Some(known) = part_of_shell(name).filter(|_| chain.of_shell) {
+            chain.path = known.to_string();
+            return;
+        }
+        if chain.path == LAST_RESULT && name == "result" {
             return;
         }
         chain.path += &format!(".{name}");
@@ -218,6 +234,7 @@ impl Teller<'_, '_, '_> {
             _ => {
                 if chain.path == "sys" && name.starts_with("last_") {
                     chain.kinds.push(Kind::Exception);
+                    chain.kinds.extend(self.notebook.then_some(Kind::Notebook));
                 }
                 if !chain.kinds.contains(&Kind::Global) {
                     chain.kinds.push(Kind::Attribute);
@@ -228,6 +245,10 @@ impl Teller<'_, '_, '_> {
     }
 
     fn contained(&self, chain: &mut Chain, node: u32, suffix: &str) {
+        if chain.of_shell && suffix == "['last_execution_result']" {
+            chain.path = LAST_RESULT.to_string();
+            return;
+        }
         if chain.owner.is_none() {
             chain.owner = Some((chain.path.clone(), node));
         }
@@ -263,6 +284,16 @@ fn variable(chain: &mut Chain, function: &str, name: &str) {
         (true, _) => chain.path += &format!(": {name}"),
         (false, true) => chain.path += &format!(" → {function}"),
         (false, false) => chain.path += &format!(" → {function}: {name}"),
+    }
+}
+
+/// What people call a part of the shell, by the attribute that holds it. (`tb` is the traceback printer's.)
+fn part_of_shell(attribute: &str) -> Option<&'static str> {
+    match attribute {
+        "user_ns_hidden" => Some("user_ns_hidden"),
+        "displayhook" => Some("displayhook"),
+        "tb" | "last_syntax_error" | "error_in_exec" | "error_before_exec" => Some("the last traceback"),
+        _ => None,
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) enum Link {
         function: String,
         name: String,
     },
+    /// The other is the dict that `f_locals` made of a frame's variables: the function.
+    Locals(String),
     Traceback,
     Defaults,
     KeywordDefaults,
@@ -96,7 +98,7 @@ impl<'h, 'py> Links<'h, 'py> {
             Class::Set => ways.values_mut().for_each(|links| links.push(Link::Element)),
             Class::Deque => self.deque(object, ways),
             Class::Function => self.function(object, ways),
-            Class::Frame => self.frame(object, ways),
+            Class::Frame => self.frame(graph, object, ways),
             Class::Generator => self.generator(graph, object, ways),
             Class::Exception => exception(graph, object, ways),
             Class::Cell | Class::Traceback => ways.values_mut().for_each(|links| links.push(Link::Through)),
@@ -176,17 +178,21 @@ impl<'h, 'py> Links<'h, 'py> {
         Some(Code::of(&code.bound(self.halt)))
     }
 
-    fn frame(&self, object: Ref<'h>, ways: &mut Ways) {
+    fn frame(&self, graph: &Graph<'h, 'py>, object: Ref<'h>, ways: &mut Ways) {
         let frame = object.bound(self.halt);
         let Some(code) = code_of(&frame).map(|code| Code::of(&code)) else { return };
-        let words = self.layout.frame_variables(object, code.variables.len());
-        variables(&code, &words, ways);
-        if ways.values().any(Vec::is_empty) {
-            // What isn't a variable lies on its stack, or is the frame that called it.
-            let function = code.called();
-            for links in ways.values_mut().filter(|links| links.is_empty()) {
-                links.push(Link::Variable { function: function.clone(), name: String::new() });
-            }
+        let words = self.layout.frame_variables(object, code.variables.len() + code.stack_size);
+        let (words, stack) = words.split_at(code.variables.len().min(words.len()));
+        variables(&code, words, ways);
+        // What isn't a variable lies on its stack, or is the frame that called it, or the dict of its variables.
+        let function = code.called();
+        for (address, links) in ways.iter_mut().filter(|(_, links)| links.is_empty()) {
+            let dict = graph.find(*address).is_some_and(|number| graph.node(number).class == Class::Dict);
+            links.push(if dict && !stack.contains(address) {
+                Link::Locals(function.clone())
+            } else {
+                Link::Variable { function: function.clone(), name: String::new() }
+            });
         }
     }
 

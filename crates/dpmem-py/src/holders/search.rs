@@ -173,6 +173,7 @@ impl<'h, 'py> Search<'_, 'h, 'py> {
 
     fn holder(&self, chain: Chain, member: Member, reach: Reach) -> (HolderFacts, Option<u32>) {
         let on_stack = chain.kinds.contains(&Kind::Local);
+        let notebook = chain.kinds.contains(&Kind::Notebook);
         let mut kinds = chain.kinds;
         let view = self.is_view(member);
         if view {
@@ -199,6 +200,7 @@ impl<'h, 'py> Search<'_, 'h, 'py> {
             numpy: member.numpy,
             view,
             unreachable: reach == Reach::Cycle,
+            notebook,
             outside: reach == Reach::Outside && !on_stack,
         };
         (facts, chain.cache)
@@ -273,6 +275,7 @@ fn held_by_c() -> HolderFacts {
         numpy: false,
         view: false,
         unreachable: false,
+        notebook: false,
         outside: true,
     }
 }

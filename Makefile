@@ -16,17 +16,17 @@ PYTHON_SOURCES := $(shell find python packaging -name '*.py' -o -name '*.pyi' -o
 all: setup
 
 # --- environments ---------------------------------------------------------------------------------------------
-$(STAMPS)/venv: requirements/dpnp-0.20.txt requirements/dev.txt
+$(STAMPS)/venv: requirements/dpnp-0.20.txt requirements/dev.txt requirements/notebook.txt
 	@mkdir -p $(STAMPS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "dpmem needs Python 3.10 or later: make PYTHON=python3.11 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/$(PIP) -r requirements/dpnp-0.20.txt -r requirements/dev.txt
+	$(VENV)/bin/$(PIP) -r requirements/dpnp-0.20.txt -r requirements/dev.txt -r requirements/notebook.txt
 	@touch $@
 
-$(STAMPS)/venv019: requirements/dpnp-0.19.txt requirements/dev.txt
+$(STAMPS)/venv019: requirements/dpnp-0.19.txt requirements/dev.txt requirements/notebook-8.txt
 	@mkdir -p $(STAMPS)
 	$(PYTHON) -m venv $(VENV019)
-	$(VENV019)/bin/$(PIP) -r requirements/dpnp-0.19.txt -r requirements/dev.txt
+	$(VENV019)/bin/$(PIP) -r requirements/dpnp-0.19.txt -r requirements/dev.txt -r requirements/notebook-8.txt
 	@touch $@
 
 $(STAMPS)/wheel: $(STAMPS)/venv $(RUST_SOURCES) $(PYTHON_SOURCES)
@@ -76,7 +76,7 @@ test: setup setup-019
 	RUSTFLAGS="--cfg loom" cargo test --quiet --release --locked -p dpmem-core --lib --target-dir target/loom
 	$(PY) -m pytest -q $(PARALLEL) tests --ignore tests/soak --ignore tests/findings
 	$(PY) -m pytest -q tests/findings
-	DPMEM_TEST_INTERPRETERS=this $(VENV019)/bin/python -m pytest -q $(PARALLEL) tests/api tests/hook tests/frames tests/holders
+	DPMEM_TEST_INTERPRETERS=this $(VENV019)/bin/python -m pytest -q $(PARALLEL) tests/api tests/hook tests/frames tests/holders tests/notebook
 	@for python in $(OTHERS); do sh .ci/other-python $$python || exit 1; done
 
 bench: setup

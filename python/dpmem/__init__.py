@@ -116,5 +116,19 @@ def __getattr__(name: str) -> object:
     return value
 
 
+def load_ipython_extension(shell: object) -> None:
+    """What `%load_ext dpmem` calls: make the magics `%dpmem` and `%%dpmem` known."""
+    from dpmem import _notebook
+
+    _notebook.load(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """What `%unload_ext dpmem` calls."""
+    from dpmem import _notebook
+
+    _notebook.unload(shell)
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

@@ -76,6 +76,13 @@ def title(file: str, ticks: int | None = None) -> str | None:
     return f"cell {first} or {last}" if len(known) == 2 else f"cell {first} … {last}"
 
 
+def titles() -> dict[str, str]:
+    """The title of every cell, by its file."""
+    running = shell()
+    files = {file for _, file, _ in runs} | {file for _, file in _history(running)} if running is not None else set()
+    return {file: found for file in files if (found := title(file)) is not None}
+
+
 def place(file: str, line: int, function: str, ticks: int | None = None) -> str:
     """`cell In[7], line 2 in step`; or `file:line in function`."""
     cell = title(file, ticks)

@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 
-from dpmem import _native, _recording, _runtime
+from dpmem import _cells, _native, _recording, _runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def find(blocks: Iterable[tuple[int, int]], *, pending: set[int], asked: int = 0
             "main_thread": getattr(_loaded("threading", "_main_thread"), "ident", None) or 0,
             "libraries": _recording.library_folders(),
             "own_folder": os.path.dirname(os.path.abspath(__file__)) + os.sep,
+            "cells": _cells.titles(),
             "blocks": list(blocks),
             "pending": pending,
             "asked": asked,

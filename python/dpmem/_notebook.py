@@ -162,8 +162,7 @@ class Session:
         size = _native.human_size
         head = f"Let go of {let_go}: {size(max(before - now.bytes, 0))} came back, {size(now.bytes)} in use."
         notes = [] if ended else ["Work is still queued: what it uses comes back when it ends."]
-        if _native.pool_status()[0]:
-            notes.append("What came back is in the pool: dpmem.empty_cache() gives it to the device.")
+        notes.extend(_notebook_memory.cached())
         _display(_page.Page(head, [_notebook_memory.by_variable(now.blocks, "Still in use")], notes=notes))
 
     def _measure(self) -> None:

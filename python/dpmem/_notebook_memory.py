@@ -199,12 +199,13 @@ def _notes(now: Memory) -> list[str]:
             "What was there before recording began has no line and no cell, and what only C++ code held then is not "
             "counted. Begin with `%dpmem on` to see all."
         )
-    pool = _native.pool_reading(None)
-    if _native.pool_status()[0] and pool["cached_bytes"]:
-        notes.append(
-            f"The pool keeps {_native.human_size(pool['cached_bytes'])} more: dpmem.empty_cache() gives it back."
-        )
-    return notes
+    return notes + cached()
+
+
+def cached() -> list[str]:
+    """A line on what the pool keeps, if it does."""
+    kept = _native.pool_reading(None)["cached_bytes"]
+    return [f"The pool keeps {_native.human_size(kept)} more: dpmem.empty_cache() gives it back."] if kept else []
 
 
 def _short(path: str) -> str:

@@ -17,24 +17,26 @@ from dpmem import _native
 ROWS_MAX, NAMES_MAX = 12, 24
 _WIDTH_MAX = 120
 
+# The class is written twice to outweigh what JupyterLab says of tables and of code.
 _STYLE = """
 .dpmem { font-size: var(--jp-code-font-size, 13px); line-height: 1.5; overflow-x: auto; }
-.dpmem p { margin: 0 0 .6em; }
-.dpmem .head { font-size: 115%; }
-.dpmem table { border-collapse: collapse; border: none; margin: 0 0 1em; font-size: inherit; table-layout: auto; }
-.dpmem caption { caption-side: top; text-align: left; font-weight: 600; padding: 0 0 .2em; color: inherit; }
-.dpmem tr, .dpmem tr:nth-child(even), .dpmem tr:hover { background: none; }
-.dpmem td { border: none; padding: .12em 1em .12em 0; text-align: left; vertical-align: top; white-space: normal;
-  max-width: none; }
-.dpmem td.bytes { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.dpmem td.share { width: 6em; min-width: 6em; padding-top: .5em; }
-.dpmem .bar { height: .6em; min-width: 2px; border-radius: 1px; background: var(--jp-brand-color1, #1976d2); }
-.dpmem code { background: none; border: none; padding: 0; color: inherit; font-size: inherit;
+.dpmem.dpmem p { margin: 0 0 .6em; }
+.dpmem.dpmem .head { font-size: 115%; }
+.dpmem.dpmem table { border-collapse: collapse; border: none; margin: 0 0 1em; font-size: inherit; }
+.dpmem.dpmem caption { caption-side: top; text-align: left; font-weight: 600; padding: 0 0 .2em; color: inherit; }
+.dpmem.dpmem tbody tr, .dpmem.dpmem tbody tr:nth-child(even), .dpmem.dpmem tbody tr:hover { background: none; }
+.dpmem.dpmem td { border: none; padding: .12em 1.2em .12em 0; text-align: left; vertical-align: top; max-width: none;
+  white-space: normal; }
+.dpmem.dpmem td.bytes { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.dpmem.dpmem td.where { white-space: nowrap; }
+.dpmem.dpmem td.share { width: 6em; min-width: 6em; padding-top: .5em; }
+.dpmem.dpmem .bar { height: .6em; min-width: 2px; border-radius: 1px; background: var(--jp-brand-color1, #1976d2); }
+.dpmem.dpmem code { background: none; border: none; padding: 0; color: inherit; font-size: inherit;
   font-family: var(--jp-code-font-family, monospace); white-space: pre-wrap; }
-.dpmem .also { opacity: .75; }
-.dpmem .finding { margin: 0 0 .8em; padding: 0 0 0 .8em; border-left: 3px solid var(--jp-warn-color1, #e08a00); }
-.dpmem .finding.error { border-left-color: var(--jp-error-color1, #d32f2f); }
-.dpmem .finding.note { border-left-color: var(--jp-info-color1, #1976d2); }
+.dpmem.dpmem .also { opacity: .8; }
+.dpmem.dpmem .finding { margin: 0 0 .8em; padding: 0 0 0 .8em; border-left: 3px solid var(--jp-warn-color1, #e08a00); }
+.dpmem.dpmem .finding.error { border-left-color: var(--jp-error-color1, #d32f2f); }
+.dpmem.dpmem .finding.note { border-left-color: var(--jp-info-color1, #1976d2); }
 """
 
 
@@ -112,7 +114,9 @@ class Page:
         if not section.rows:
             return f"{section.title}\n  {section.nothing}" if section.nothing else ""
         rows, rest = self._shown(section)
-        names = min(max(len(row.name) for row in rows), max(width // 2 - 12, 20))
+        # A name that is longer than that stands for itself.
+        room = max(width // 2 - 12, 20)
+        names = max((len(row.name) for row in rows if len(row.name) <= room), default=0)
         lines = [section.title]
         for row in rows:
             lines.append(f"{_native.human_size(row.bytes):>10}  {row.name:<{names}}  {row.where}".rstrip())
@@ -139,7 +143,8 @@ def _row_html(row: Row, percent: float) -> str:
     return (
         f'<tr><td class="bytes">{escape(_native.human_size(row.bytes))}</td>'
         f'<td class="share"><div class="bar" style="width: {percent:.0f}%"></div></td>'
-        f"<td><code>{escape(row.name)}</code>{also}</td><td>{escape(row.where)}</td></tr>"
+        f"<td><code>{escape(row.name)}</code>{also}</td>"
+        f'<td class="where">{escape(row.where)}</td></tr>'
     )
 
 

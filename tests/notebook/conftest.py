@@ -1,7 +1,6 @@
 """Notebooks that run in a real kernel of this interpreter, with no settings but the tests'."""
 
 import importlib.util
-import os
 import re
 
 import pytest
@@ -34,14 +33,18 @@ class Cell:
 
 
 @pytest.fixture
-def run_cells(tmp_path, monkeypatch):
-    """Runs cells in a kernel of their own; the first one is there already: it imports dpnp."""
-    import nbformat
-    from nbclient import NotebookClient
-
+def quiet_jupyter(tmp_path, monkeypatch):
+    """Kernels that start now have none of the user's settings."""
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+
+
+@pytest.fixture
+def run_cells(tmp_path, quiet_jupyter):
+    """Runs cells in a kernel of their own; the first one is there already: it imports dpnp."""
+    import nbformat
+    from nbclient import NotebookClient
 
     def run(*texts):
         texts = ["import dpnp", *texts]
@@ -49,7 +52,7 @@ def run_cells(tmp_path, monkeypatch):
         client = NotebookClient(
             notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(tmp_path)}}
         )
-        client.execute(env=dict(os.environ))
+        client.execute()
         cells = [Cell(cell) for cell in notebook.cells]
         assert cells[0].error is None, cells[0].error
         return cells

@@ -47,8 +47,8 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
 
 /// Letting go of results and of the last traceback would free it.
 fn blamed(block: &HeldBlock) -> Option<&HolderRecord> {
-    let first = block.holders.first()?;
-    block.holders.iter().all(|holder| holder.notebook).then_some(first)
+    let result = block.holders.iter().find(|holder| holder.path.starts_with("Out["));
+    result.or(block.holders.first()).filter(|_| block.holders.iter().all(|holder| holder.notebook))
 }
 
 #[cfg(all(test, not(loom)))]
@@ -69,6 +69,7 @@ mod tests {
         };
         let out = (HolderKind::Notebook, "Out[5]");
         assert_eq!(found(&[out]), 1);
+        assert_eq!(found(&[]), 0);
         assert_eq!(found(&[out, (HolderKind::Global, "__main__.x")]), 0);
     }
 

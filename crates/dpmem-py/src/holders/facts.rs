@@ -1,6 +1,6 @@
 //! What Python hands to the walk: types and descriptors by name, where the roots are, samples to learn layouts from.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use pyo3::prelude::*;
 
@@ -58,6 +58,8 @@ pub(super) struct Request<'py> {
     /// Folders whose files are no user code, and our own.
     pub(super) libraries: Vec<String>,
     pub(super) own_folder: String,
+    /// What a notebook calls its cells, by file.
+    pub(super) cells: HashMap<String, String>,
     /// Blocks to find the holders of: address and bytes.
     pub(super) blocks: Vec<(usize, u64)>,
     /// Those of the blocks whose device has work queued that keeps its arguments alive.

@@ -142,7 +142,8 @@ impl<'py> Kept<'py> {
                 continue;
             }
             let thread = (*thread != request.main_thread).then(|| self.thread_name(*thread));
-            let label = format!("{} {}", code.file, code.called());
+            let file = request.cells.get(&code.path).unwrap_or(&code.file);
+            let label = format!("{file} {}", code.called());
             let mut root = Root::new(FRAMES, RootName::Frame { label, thread }, frame);
             fill(&mut root, halt, layout, &code);
             let namespace = self.namespaces.iter().find(|(of, _)| *of == number);

@@ -88,9 +88,9 @@ class Session:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._listening = False
-        #: Whether a magic began the recording, and in which cell.
-        self._is_ours = False
-        self._began: int | None = None
+        #: The recording that a magic began, and in which cell it did.
+        self._recording: int | None = None
+        self._cell: int | None = None
         self._measurement: Any = None
 
     def line_magic(self, line: str) -> None:
@@ -132,17 +132,18 @@ class Session:
         if self._listening:
             self._shell.events.unregister("pre_run_cell", self._note_run)
             self._listening = False
-        if self._is_ours:
+        if self._is_ours():
             from dpmem import _tracking
 
             _tracking.stop()
-            self._is_ours = False
 
     def _show(self, *, everything: bool) -> None:
         self._record_or_refuse()
         from dpmem import _notebook_memory, _page
 
-        _display(_notebook_memory.in_use(self._began, None if everything else _page.ROWS_MAX))
+        _display(
+            _notebook_memory.in_use(self._cell if self._is_ours() else None, None if everything else _page.ROWS_MAX)
+        )
 
     def _clear(self) -> None:
         from dpmem import _leftovers, _native, _notebook_memory, _page, _recording, _runtime
@@ -188,14 +189,22 @@ class Session:
         except RuntimeError as error:
             raise _usage_error(f"dpmem can't record here: {error}") from None
 
+    def _is_ours(self) -> bool:
+        """Whether the recording is the one that a magic began; the program may have begun another since."""
+        if self._recording is None:
+            return False
+        from dpmem import _native
+
+        return _native.recording_id() == self._recording
+
     def _record(self) -> None:
         """Have everything recorded from now on, and know which cell runs when."""
-        from dpmem import _cells, _tracking
+        from dpmem import _cells, _native, _tracking
 
         if not _tracking.is_tracking():
             _tracking.start()
-            self._is_ours = True
-            self._began = _cells.newest(self._current_file())
+            self._recording = _native.recording_id()
+            self._cell = _cells.newest(self._current_file())
         if not self._listening:
             self._shell.events.register("pre_run_cell", self._note_run)
             self._listening = True
@@ -209,8 +218,6 @@ class Session:
             print("dpmem is not recording.")
             return
         _tracking.stop()
-        self._is_ours = False
-        self._began = None
         print(
             "dpmem is still recording, for `dpmem run`."
             if _tracking.is_tracking()

@@ -73,6 +73,7 @@ def test_clear_leaves_what_is_the_users(run_cells):
         "%load_ext dpmem\n_ = kept = dpnp.ones(1 << 20, dtype='f4')",
         "_7 = kept",
         "shown = dpnp.ones(2 << 20, dtype='f4')\nshown",
+        "get_ipython().InteractiveTB.pdb = [dpnp.ones(1 << 20, dtype='f4')]\n"
         "error = None\ntry:\n    1 / 0\nexcept ZeroDivisionError as caught:\n    error = caught",
         "%dpmem clear",
         "print(_ is kept, _7 is kept, shown.size, error.__traceback__ is not None, Out, _i2[:9])",
@@ -83,6 +84,7 @@ def test_clear_leaves_what_is_the_users(run_cells):
     assert "Still in use" in cells[5].page
     assert "8 MiB shown" in cells[5].page
     assert "4 MiB kept" in cells[5].page
+    assert "12 MiB in use" in cells[5].page, "what the debugger kept is gone"
     assert cells[8].stream() == "True 5\n", cells[8].outputs
 
 

@@ -37,8 +37,10 @@ assert "dpmem" in shell.transform_cell("%%dpmem\\nx") and "find_line_magic" not 
 dpmem.unload_ipython_extension(shell)
 
 # A recording that the program itself began is not ended.
-dpmem.start()
 shell.run_line_magic("load_ext", "dpmem")
+shell.run_cell("%dpmem on")
+dpmem.stop()
+dpmem.start()
 shell.run_cell("%dpmem")
 shell.run_line_magic("unload_ext", "dpmem")
 assert dpmem.is_tracking()

@@ -262,6 +262,12 @@ impl Ledger {
         self.clock.read().current
     }
 
+    /// Starts the peak and its composition anew from what is in use at `now`.
+    pub fn restart_peak(&self, now: u64) {
+        self.clock.restart();
+        self.peak_ticks.fetch_max(now, Relaxed);
+    }
+
     /// What is in use on one device.
     pub fn rows(&self, device: DeviceId) -> &DeviceRows {
         &self.rows[device.index()]

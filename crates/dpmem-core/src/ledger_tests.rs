@@ -85,6 +85,25 @@ fn a_refused_free_leaves_the_block() {
 }
 
 #[test]
+fn a_restarted_peak_is_made_of_what_is_in_use_from_then_on() {
+    let ledger = Ledger::new(0, 4);
+    let mut cache = SiteCache::new();
+    let sites: Vec<_> = (0..3).map(|n| line(&ledger, &mut cache, n, Kind::Device)).collect();
+    ledger.allocated(allocation(0x1000, 64, Kind::Device, sites[0]));
+    ledger.allocated(allocation(0x2000, 500, Kind::Device, sites[1]));
+    ledger.freeing(0x2000, |_| FreedBy::Program);
+    ledger.restart_peak(7);
+    let seen = ledger.snapshot(8);
+    assert_eq!((seen.peak.bytes, seen.peak.at_ticks), (64, 7));
+    assert_eq!(seen.peak.sites.as_deref(), Some(&[(sites[0], 64, 1)][..]));
+    ledger.allocated(allocation(0x3000, 32, Kind::Device, sites[2]));
+    ledger.freeing(0x1000, |_| FreedBy::Program);
+    let seen = ledger.snapshot(9);
+    assert_eq!(seen.peak.bytes, 96);
+    assert_eq!(seen.peak.sites.as_deref(), Some(&[(sites[0], 64, 1), (sites[2], 32, 1)][..]));
+}
+
+#[test]
 fn stacks_beyond_the_table_are_counted_together() {
     let ledger = Ledger::with_capacity(0, 4, 2);
     let mut cache = SiteCache::new();

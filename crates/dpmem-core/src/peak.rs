@@ -9,7 +9,8 @@
 //! An event belongs to the composition of peak number `p` exactly if it came no later than the event that set it. So
 //! its first such peak is its own epoch if it set the peak, and the next one otherwise. A site needs no more than that
 //! (see `site::Composition`) to know, at any later time and in whatever order its events reach it, what it held at the
-//! last peak; nothing is stored per event, and no lock spans two sites.
+//! last peak; nothing is stored per event, and no lock spans two sites. A restart takes its place in the same order, so
+//! the sites need not be told of it either.
 
 use std::sync::atomic::Ordering;
 
@@ -34,7 +35,7 @@ pub struct Tick {
 pub struct PeakReading {
     /// Bytes in use.
     pub current: u64,
-    /// The largest bytes in use so far.
+    /// The largest bytes in use so far, or since the restart.
     pub peak: u64,
     /// Number of that peak; 0 before the first.
     pub epoch: u32,
@@ -60,6 +61,19 @@ impl PeakClock {
     /// Takes a freed block out.
     pub fn sub(&self, bytes: u64) -> Tick {
         self.advance(|current| current.saturating_sub(bytes))
+    }
+
+    /// Starts a new peak from what is in use now: an event of no site that sets the peak without changing anything.
+    pub fn restart(&self) {
+        let mut word = self.state.load(Ordering::Relaxed);
+        loop {
+            let old = unpack(word);
+            let new = PeakReading { peak: old.current, epoch: old.epoch.wrapping_add(1), ..old };
+            match self.state.compare_exchange_weak(word, pack(new), Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(seen) => word = seen,
+            }
+        }
     }
 
     /// Reads all three at one moment.
@@ -112,6 +126,16 @@ mod tests {
         assert_eq!(clock.add(4), Tick { current: 10, epoch: 1, set_peak: false });
         assert_eq!(clock.add(1), Tick { current: 11, epoch: 2, set_peak: true });
         assert_eq!(clock.read(), PeakReading { current: 11, peak: 11, epoch: 2 });
+    }
+
+    #[test]
+    fn a_restart_is_a_new_epoch_from_what_is_in_use() {
+        let clock = PeakClock::default();
+        clock.add(10);
+        clock.sub(4);
+        clock.restart();
+        assert_eq!(clock.read(), PeakReading { current: 6, peak: 6, epoch: 2 });
+        assert_eq!(clock.add(1), Tick { current: 7, epoch: 3, set_peak: true });
     }
 
     #[test]

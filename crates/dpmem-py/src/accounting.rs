@@ -19,6 +19,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(live_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(live_since, module)?)?;
     module.add_function(wrap_pyfunction!(ticks, module)?)?;
+    module.add_function(wrap_pyfunction!(live_births, module)?)?;
+    module.add_function(wrap_pyfunction!(peak_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(peak_restart, module)?)?;
     module.add_function(wrap_pyfunction!(fills, module)?)?;
     module.add_function(wrap_pyfunction!(human_size, module)?)?;
     module.add_function(wrap_pyfunction!(human_duration, module)?)?;
@@ -138,6 +141,59 @@ fn live_since(py: Python<'_>) -> PyResult<Vec<(usize, u64)>> {
 #[pyfunction]
 fn ticks() -> u64 {
     dpmem_hook::ticks()
+}
+
+/// Address, bytes, moment of allocation and device.
+type Birth = (usize, u64, u64, Option<String>);
+
+/// This moment, and each block in use with the moment of its allocation, both in ticks.
+#[pyfunction]
+fn live_births(py: Python<'_>) -> PyResult<(u64, Vec<Birth>)> {
+    let recording = newest()?;
+    Ok(py.detach(|| {
+        let devices = dpmem_hook::devices();
+        let blocks = recording.ledger.blocks().to_vec().into_iter();
+        let births =
+            blocks.map(|(at, block)| (at, block.bytes, block.since, devices.name_of(block.device))).collect();
+        (dpmem_hook::ticks(), births)
+    }))
+}
+
+/// Starts the ledger's peak anew from what is in use.
+#[pyfunction]
+fn peak_restart() -> PyResult<()> {
+    newest()?.ledger.restart_peak(dpmem_hook::ticks());
+    Ok(())
+}
+
+/// Stack, why there is none, kind, device, blocks, bytes.
+type PeakPart = (Stack, Option<&'static str>, &'static str, Option<String>, u64, u64);
+
+/// Bytes of the ledger's peak, and what filled it, largest first; None if other threads kept setting new peaks.
+#[pyfunction]
+fn peak_parts(py: Python<'_>) -> PyResult<(u64, Option<Vec<PeakPart>>)> {
+    let recording = newest()?;
+    Ok(py.detach(|| {
+        let snapshot = recording.ledger.snapshot(dpmem_hook::ticks());
+        let sites: HashMap<SiteId, _> = snapshot.sites.iter().map(|site| (site.id, site)).collect();
+        let devices = dpmem_hook::devices();
+        let part = |&(id, bytes, count): &(SiteId, u64, u64)| -> Option<PeakPart> {
+            let site = sites.get(&id)?;
+            let stack = site
+                .frames
+                .iter()
+                .map(|f| (f.file.to_string(), f.line, f.function.to_string(), f.library))
+                .collect();
+            let origin = site.origin.map(|origin| origin.name());
+            Some((stack, origin, site.kind.name(), devices.name_of(site.device), count, bytes))
+        };
+        let parts = snapshot.peak.sites.map(|held| {
+            let mut parts: Vec<_> = held.iter().filter_map(part).collect();
+            parts.sort_by_key(|part| std::cmp::Reverse(part.5));
+            parts
+        });
+        (snapshot.peak.bytes, parts)
+    }))
 }
 
 /// Number of fills and their bytes.

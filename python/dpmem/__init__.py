@@ -2,10 +2,10 @@
 
 Importing it has no effect on the program: nothing is hooked until `start`, `track` or `dpmem run`. What is in
 it is loaded when it is first asked for, so that a program under `dpmem run` finds the interpreter as it
-would be without.
-"""
+would be without. That goes for the native part, too: pytest imports this package for its plugin.
 
-from dpmem._native import __version__
+PYTEST_DONT_REWRITE: there are no asserts in here, and pytest warns of plugins that it finds imported already.
+"""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dpmem._devices import DefaultDevice, Device, MemoryInfo, default_device, devices, mem_get_info
     from dpmem._doctor import Check, doctor
     from dpmem._live import Holder, LiveBlock, Synchronized, holders, live, synchronize
+    from dpmem._native import __version__
     from dpmem._out_of_memory import last_out_of_memory
     from dpmem._placement import Placement, where
     from dpmem._pool import (
@@ -96,6 +97,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in ("_native", "__version__"):
+        from dpmem._native import __version__
+
+        globals()["__version__"] = __version__
+        return globals()[name]
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _ELSEWHERE:

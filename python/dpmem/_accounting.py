@@ -19,6 +19,9 @@ _KINDS = ("device", "shared", "host")
 #: Where accumulated counters start from, by recording, device and kind.
 _bases: dict[tuple[int, str, str], list[int]] = {}
 
+#: The peak of a device at its last resets, for who follows peaks across them and clears this when beginning to.
+peaks_before_reset: dict[str, int] = {}
+
 
 def memory_allocated(device: Any = None) -> int:
     """Bytes of device and shared USM that are in use on a device.
@@ -66,6 +69,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     The peak in the report of a run stays that of the whole run. Raises as `memory_allocated` does.
     """
     name = _filter(device)
+    peaks_before_reset[name] = max(peaks_before_reset.get(name, 0), _native.row_in_use(name, "total")[2])
     _native.row_reset_peak(name)
     _native.pool_reset_peak(name)
 

@@ -1,4 +1,5 @@
-"""How long it takes to begin: `dpmem.start()` where arrays exist, `import dpmem`, and `dpmem run` around nothing."""
+"""How long it takes to begin: `dpmem.start()` where arrays exist, `import dpmem`, the pytest plugin where nobody uses
+it, and `dpmem run` around nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +21,7 @@ from rounds import Figure, alternate, judge
 
 START_MS = 20.0
 IMPORT_MS = 30.0
+PLUGIN_MS = 10.0
 #: Arrays that exist when recording starts.
 ARRAYS = 1000
 _BIN = Path(sys.executable).parent
@@ -27,7 +30,7 @@ _BIN = Path(sys.executable).parent
 def measure(quick: bool) -> list[Figure]:
     machine.show_device()
     repeats = 3 if quick else 30
-    return [_start(repeats), _import(repeats), *_run(repeats)]
+    return [_start(repeats), _import(repeats), *_plugin(repeats), *_run(repeats)]
 
 
 def _start(repeats: int) -> Figure:
@@ -53,13 +56,41 @@ def _import(repeats: int) -> Figure:
 
 
 def _import_once() -> float:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", "import dpmem"], capture_output=True, text=True, check=True
-    )
-    found = re.search(r"^import time: +\d+ \| +(\d+) \| dpmem$", done.stderr, re.MULTILINE)
-    if found is None:
-        raise AssertionError("expected a line about dpmem from -X importtime, found none")
-    return int(found[1]) / 1e3
+    return _imported(["dpmem"], "-c", "import dpmem")
+
+
+def _imported(modules: list[str], *command: str) -> float:
+    """Milliseconds that the import of some modules took, with what they import."""
+    done = subprocess.run([sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True)
+    total = 0.0
+    for module in modules:
+        found = re.search(rf"^import time: +\d+ \| +(\d+) \| +{re.escape(module)}$", done.stderr, re.MULTILINE)
+        if found is None:
+            raise AssertionError(f"expected a line about {module} from -X importtime, found none")
+        total += int(found[1]) / 1e3
+    return total
+
+
+def _plugin(repeats: int) -> list[Figure]:
+    """A session of pytest with one empty test: the plugin's imports, and the whole session with and without it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "test_empty.py"
+        file.write_text("def test_it():\n    pass\n")
+        pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+        imports = [_imported(["dpmem", "dpmem.pytest_plugin"], *pytest) for _ in range(repeats)]
+        times = alternate(
+            {
+                "without": _process(sys.executable, *pytest, "-p", "no:dpmem"),
+                "with": _process(sys.executable, *pytest),
+            },
+            rounds=repeats,
+        )
+    without, with_it = (times.median(way) * 1e3 for way in ("without", "with"))
+    detail = f"; {with_it:.0f} ms, without {without:.0f} ms"
+    return [
+        _milliseconds("pytest: importing the plugin that nobody uses", imports, PLUGIN_MS),
+        times.figure("pytest: a session of one empty test with it, against without", "with", detail=detail),
+    ]
 
 
 def _run(repeats: int) -> list[Figure]:

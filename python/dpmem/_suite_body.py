@@ -16,7 +16,7 @@ import pytest
 from dpmem import _live, _native, _suite_text
 from dpmem._suite_fixtures import Fixtures
 from dpmem._suite_limits import Limit
-from dpmem._suite_usage import Block, Measurement, Unknown, Usage
+from dpmem._suite_usage import Block, Measurement, Unknown, Usage, settle
 
 #: How often the body of a test may run: the first time, to see whether more is left again, and to be sure of that.
 MOST_RUNS = 3
@@ -35,7 +35,7 @@ class Body:
         self._begun = [self._measurement.begun]
 
     def end(self) -> Usage:
-        """What the first run did. Raises Unknown."""
+        """What the first run did; settles. Raises Unknown."""
         return self._measurement.end()
 
     def left(self) -> list[Block]:
@@ -43,6 +43,7 @@ class Body:
 
         Of several runs it is the one that left most: one may have filled a cache, or replaced what is in it.
         """
+        settle()
         blocks = self._lasting_blocks()
         ends = [*self._begun[1:], sys.maxsize]
         runs = (
@@ -73,25 +74,25 @@ class Body:
 
     def _kept(self, device: str) -> list[str]:
         """What the first run left on a device and who holds it, while it is over its limit of memory."""
-        live = {block.address: block for block in _live.live(device)}
         kept = [block for block in self._measurement.in_use() if block.since >= self._begun[0]]
-        held = [live[block.address] for block in kept if block.address in live]
-        return ["still in use at its end:", *_suite_text.still_there(held)] if held else []
+        lines = _suite_text.still_there(_live.live(device), {block.address for block in kept})
+        return ["still in use at its end:", *lines] if lines else []
 
     def over_leaks(self, usage: Usage, limit: Limit) -> list[str]:
-        """What to say if each run leaves more on a device than its limit; runs the body again to find out."""
-        self._look()
+        """What to say if each run leaves more on a device than its limit; runs the body again to find out.
+
+        To be called after `end`.
+        """
+        self._lasting.append(self._lasting_blocks())
         excess = self._excess(limit)
         doubt = ""
         while excess and not doubt and len(self._begun) < MOST_RUNS:
             doubt = self._run_again()
             if not doubt:
-                self._look()
+                settle()
+                self._lasting.append(self._lasting_blocks())
                 excess = [device for device in self._excess(limit) if device in excess]
         return self._leak_text(usage, excess, limit, doubt) if excess else []
-
-    def _look(self) -> None:
-        self._lasting.append(self._lasting_blocks())
 
     def _lasting_blocks(self) -> list[Block]:
         """The blocks in use that won't go with the test."""
@@ -101,7 +102,7 @@ class Body:
 
     def _run_again(self) -> str:
         """Run the body once more; why that says nothing, if it doesn't."""
-        if self._item.config.getoption("usepdb") and _test_case(self._item) is not None:
+        if self._item.config.getoption("usepdb", False) and _test_case(self._item) is not None:
             return "with --pdb its tearDown has not run yet"
         self._begun.append(_native.live_births()[0])
         try:
@@ -134,7 +135,7 @@ class Body:
         return excess
 
     def _leak_text(self, usage: Usage, excess: list[str | None], limit: Limit, doubt: str) -> list[str]:
-        live = {block.address: block for block in _live.live()}
+        live = _live.live()
         lines: list[str] = []
         for device in excess:
             mine = [block for block in self._own(-1) if block.device == device]
@@ -147,8 +148,8 @@ class Body:
             )
             if doubt:
                 lines.append(f"whether that is a cache could not be found out: when it was run again, {doubt}")
-            held = [live[block.address] for block in last if block.address in live]
-            lines += ["still in use:" if doubt else "still in use from its last run:", *_suite_text.still_there(held)]
+            lines.append("still in use:" if doubt else "still in use from its last run:")
+            lines += _suite_text.still_there(live, {block.address for block in last})
             lines += [line for at in usage.devices if at.device == device for line in _suite_text.filled_by(usage, at)]
         return lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from dpmem._suite_usage import DeviceUsage, Peak, Usage
 #: Rows of a list before it says how many more there are.
 _MOST_ROWS = 8
 _MOST_HOLDERS = 3
+_TO_FIXTURE = re.compile(r"^.*(?:\.funcargs\['(\w+)'\]|_arg2fixturedefs\['(\w+)'\]\[\d+\]\.cached_result\[0\])")
 _size = _native.human_size
 _count = _native.human_count
 
@@ -38,10 +40,12 @@ def _other_moment(peak: Peak, total: int) -> str:
     return f"when USM of all kinds and devices was at its most, {_size(peak.bytes)}, {_size(total)} of it here"
 
 
-def still_there(blocks: Sequence[LiveBlock]) -> list[str]:
-    """Lines on blocks in use: their sites, and who holds them."""
+def still_there(live: list[LiveBlock], addresses: set[int]) -> list[str]:
+    """Lines on some of the blocks that `dpmem.live()` has listed: their sites, and who holds them."""
     by_site: dict[str, list[LiveBlock]] = {}
-    for block in blocks:
+    for block in live:
+        if block.address not in addresses:
+            continue
         by_site.setdefault(block.site, []).append(block)
     groups = sorted(by_site.values(), key=lambda group: -sum(block.bytes for block in group))
     lines = []
@@ -53,16 +57,24 @@ def still_there(blocks: Sequence[LiveBlock]) -> list[str]:
         lines.extend(f"{'':>14}{words}" for words in _holders_of(group))
     if len(groups) > _MOST_ROWS:
         lines.append(f"  … and {counted(len(groups) - _MOST_ROWS, 'more line')}")
-    return lines
+    gap = getattr(live, "gap", "")
+    return [*lines, gap] if lines and gap else lines
 
 
 def _holders_of(group: Sequence[LiveBlock]) -> list[str]:
-    paths = dict.fromkeys(f"held by {holder.path} ({holder.kind})" for block in group for holder in block.holders)
+    paths = dict.fromkeys(
+        f"held by {_named(holder.path)} ({holder.kind})" for block in group for holder in block.holders
+    )
     if not paths:
         state = "in flight" if group[0].state == "in_flight" else f"{group[0].state}, no holder found"
         return [state]
     words = list(paths)[:_MOST_HOLDERS]
     return [*words, f"… and {_count(len(paths) - _MOST_HOLDERS)} more"] if len(paths) > _MOST_HOLDERS else words
+
+
+def _named(path: str) -> str:
+    """A way through pytest's own objects to the value of a fixture begins with that."""
+    return _TO_FIXTURE.sub(lambda found: f"fixture '{found[1] or found[2]}'", path)
 
 
 def _by_line(places: Iterable[tuple[tuple[Any, Any], int, int]]) -> list[tuple[str, int, int]]:

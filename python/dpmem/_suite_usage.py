@@ -79,9 +79,9 @@ class Measurement:
             _native.row_reset_peak(name)
         _accounting.peaks_before_reset.clear()
         # Under `dpmem run` the peak is that of the run.
-        if not _recording.belongs_to_run:
+        self._run_peak = _native.peak_parts()[0] if _recording.belongs_to_run else None
+        if self._run_peak is None:
             _native.peak_restart()
-        self._peak = _native.peak_parts()[0]
         self.begun, _ = _native.live_births()
 
     def end(self) -> Usage:
@@ -96,8 +96,7 @@ class Measurement:
         return Usage(self.begun, [self._device(name) for name in _devices()], peak, no_peak)
 
     def in_use(self) -> list[Block]:
-        """The blocks in use now, once queued work has ended. Raises Unknown."""
-        settle()
+        """The blocks in use now; `settle` first. Raises Unknown."""
         self._require_whole()
         return [Block(*block) for block in _native.live_births()[1]]
 
@@ -110,7 +109,7 @@ class Measurement:
         if not _native.hook_status()["recording"] or _native.recording_id() != self._recording:
             return None, "recording was stopped"
         total, parts = _native.peak_parts()
-        if _recording.belongs_to_run and total == self._peak:
+        if total == self._run_peak:
             return None, "the run had a higher peak before; its report tells what filled that"
         if parts is None:
             return None, "other threads kept allocating while it was read"
@@ -126,8 +125,9 @@ class Measurement:
 def settle() -> None:
     """Wait for queued work, have cyclic garbage collected, and wait for what that left to do. Raises Unknown."""
     ended = _runtime.drain(_live.WAIT_S)
-    gc.collect()
-    if not (_runtime.drain(_live.WAIT_S) and ended):
+    if gc.collect():
+        ended = _runtime.drain(_live.WAIT_S) and ended
+    if not ended:
         raise Unknown(f"queued work did not end within {_native.human_duration(_live.WAIT_S)}")
 
 

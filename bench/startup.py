@@ -56,40 +56,44 @@ def _import(repeats: int) -> Figure:
 
 
 def _import_once() -> float:
-    return _imported(["dpmem"], "-c", "import dpmem")
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import dpmem"], capture_output=True, text=True, check=True
+    )
+    found = re.search(r"^import time: +\d+ \| +(\d+) \| dpmem$", done.stderr, re.MULTILINE)
+    if found is None:
+        raise AssertionError("expected a line about dpmem from -X importtime, found none")
+    return int(found[1]) / 1e3
 
 
-def _imported(modules: list[str], *command: str) -> float:
-    """Milliseconds that the import of some modules took, with what they import."""
-    done = subprocess.run([sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True)
-    total = 0.0
-    for module in modules:
-        found = re.search(rf"^import time: +\d+ \| +(\d+) \| +{re.escape(module)}$", done.stderr, re.MULTILINE)
-        if found is None:
-            raise AssertionError(f"expected a line about {module} from -X importtime, found none")
-        total += int(found[1]) / 1e3
-    return total
+#: What pytest does to load the plugin, in a process that has pytest.
+_LOAD = """
+import importlib.metadata, sys, time
+import pytest
+(plugin,) = (each for each in importlib.metadata.entry_points(group="pytest11") if each.name == "dpmem")
+begun = time.perf_counter()
+plugin.load()
+print((time.perf_counter() - begun) * 1e3)
+assert "dpmem._native" not in sys.modules
+"""
 
 
 def _plugin(repeats: int) -> list[Figure]:
-    """A session of pytest with one empty test: the plugin's imports, and the whole session with and without it."""
+    """Loading the plugin where nobody uses it, and a whole session of one empty test with and without it."""
+    load = [sys.executable, "-c", _LOAD]
+    loads = [float(subprocess.run(load, capture_output=True, text=True, check=True).stdout) for _ in range(repeats)]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "test_empty.py"
         file.write_text("def test_it():\n    pass\n")
-        pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
-        imports = [_imported(["dpmem", "dpmem.pytest_plugin"], *pytest) for _ in range(repeats)]
+        session = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", str(file)]
         times = alternate(
-            {
-                "without": _process(sys.executable, *pytest, "-p", "no:dpmem"),
-                "with": _process(sys.executable, *pytest),
-            },
+            {"without": _process(*session, "-p", "no:dpmem"), "with": _process(*session)},
             rounds=repeats,
         )
     without, with_it = (times.median(way) * 1e3 for way in ("without", "with"))
     detail = f"; {with_it:.0f} ms, without {without:.0f} ms"
     return [
-        _milliseconds("pytest: importing the plugin that nobody uses", imports, PLUGIN_MS),
-        times.figure("pytest: a session of one empty test with it, against without", "with", detail=detail),
+        _milliseconds("pytest: loading the plugin where nobody uses it", loads, PLUGIN_MS),
+        times.figure("pytest: a session of one empty test, with it against without", "with", detail=detail),
     ]
 
 

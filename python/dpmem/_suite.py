@@ -70,7 +70,7 @@ class Suite:
         """Count what is left when all that belongs to the test has been torn down."""
         yield
         body, self._body = self._body, None
-        if body is not None and self._facts is not None and self._facts["left_bytes"] is not None:
+        if body is not None and self._facts is not None and self._facts.get("left_bytes") is not None:
             try:
                 with _faults_told():
                     _add_left(self._facts, body.left())
@@ -176,6 +176,8 @@ class Suite:
                 if memory is not None and not skipped:
                     lines = body.over_memory(usage, memory, failed=True)
         except Unknown as gap:
+            if self._everything:
+                self._facts = _not_measured(item.nodeid, str(gap))
             lines = [f"not judged: {gap}"] if limits and not skipped else []
         if leaks is not None and not skipped:
             lines.append("leaks not judged: the failure keeps what the test's frames held")
@@ -229,7 +231,7 @@ def _facts(nodeid: str, usage: Usage) -> dict[str, Any]:
             "alloc_count": at.alloc_count,
             "allocated_bytes": at.allocated_bytes,
         }
-        for at in usage.devices
+        for at in sorted(usage.devices, key=lambda at: -at.used_bytes)
         if at.alloc_count or at.used_bytes
     ]
     return {

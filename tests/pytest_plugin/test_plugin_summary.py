@@ -2,12 +2,14 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from suite_sessions import run_suite
 
 from dpmem import _suite_text
+from dpmem._suite_usage import DeviceUsage, Peak, Usage
 
 ROWS = {
     "test_hungriest": ("16 MiB", "0 B"),
@@ -95,3 +97,21 @@ def test_each_device_has_its_row_where_there_are_several():
     ]
     assert lines[3].startswith("     1 MiB")
     assert len(_suite_text.summary([{**test, "devices": both[:1]}], 10)) == 2
+
+
+def test_a_peak_of_another_moment_is_called_so():
+    part = ([("a.py", 3, "f", False)], None, "device", "opencl:cpu:0", 1, 1 << 20)
+    host = ([("a.py", 4, "f", False)], None, "host", "opencl:cpu:0", 1, 8 << 20)
+    at = DeviceUsage("opencl:cpu:0", begun_bytes=0, peak_bytes=2 << 20, alloc_count=3, allocated_bytes=11 << 20)
+    usage = Usage(0, [at], Peak(9 << 20, [host, part]), "")
+    assert _suite_text.filled_by(usage, at) == [
+        "in use when USM of all kinds and devices was at its most, 9 MiB, 1 MiB of it here:",
+        "       1 MiB in 1 block  a.py:3 in f",
+    ]
+    assert (
+        "a.py:3"
+        in _suite_text.filled_by(replace(usage, peak=Peak(1 << 20, [part])), replace(at, peak_bytes=1 << 20))[1]
+    )
+    assert _suite_text.filled_by(replace(usage, peak=None, no_peak="why"), at) == [
+        "what filled the peak is not known: why"
+    ]

@@ -21,7 +21,7 @@ def test_each_test_has_its_verdict_and_failures_say_why(suite):
     failed = {name for name, outcome in done.outcomes.items() if outcome != "PASSED"}
     assert failed == LEAKING | HUNGRY, done.text
     assert all(done.outcomes[name] == "FAILED" for name in failed)
-    assert len(done.outcomes) == 32
+    assert len(done.outcomes) == 37
     assert "warning" not in done.text
     assert "Traceback" not in done.text
     assert done.text.count("FAILED test_suite.py::TestOfUnittest::test_unit_leak") == 1, "its further runs are not told"

@@ -161,9 +161,30 @@ def wide():
     return []
 
 
+def lent(scope):
+    @pytest.fixture(scope=scope, name=f"of_{scope}")
+    def fixture():
+        return mib(2)
+
+    return fixture
+
+
+of_function, of_class, of_module, of_package, of_session = map(
+    lent, ("function", "class", "module", "package", "session")
+)
+
+
 @leaks
-def test_first_use_of_a_wide_fixture(request):
-    assert request.getfixturevalue("big").nbytes == 24 * MIB
+@pytest.mark.parametrize("scope", ["function", "class", "module", "package", "session"])
+def test_first_use_in_the_body(request, scope):
+    assert request.getfixturevalue(f"of_{scope}").nbytes == 2 * MIB
+
+
+@pytest.mark.limit_device_memory("1MiB")
+class TestScopes:
+    @leaks
+    def test_use_before_the_body(self, of_function, of_class, of_module, of_package, of_session):
+        mib(1)
 
 
 @leaks

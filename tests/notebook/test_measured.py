@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 
 def test_it_tells_what_the_cell_did_at_its_own_lines(run_cells):
     cells = run_cells(
@@ -107,10 +105,38 @@ def test_texts_that_ran_before_anybody_listened_are_not_guessed(run_cells):
     assert "8 MiB cell In[3] or In[4] 4 blocks" in cells[4].page, cells[4].page
 
 
-@pytest.mark.parametrize("line", ["%dpmem bogus", "%dpmem clear all", "%%dpmem --bogus\nprint('ran')"])
-def test_a_wrong_word_is_told(run_cells, line):
-    cells = run_cells("%load_ext dpmem", line, "%dpmem --help", "%%dpmem --help\nprint('ran')")
-    assert "UsageError: expected nothing" in cells[2].stream("stderr")
-    assert cells[2].stream() == ""
-    assert cells[3].stream().startswith("%dpmem [--all]")
-    assert "ran" in cells[4].stream()
+def test_a_wrong_word_is_told_and_the_cell_does_not_run(run_cells):
+    wrong = ["%dpmem bogus", "%dpmem clear all", "%%dpmem --bogus\nprint('ran')", "%dpmem cell\n%dpmem cell"]
+    cells = run_cells(
+        "%load_ext dpmem", *wrong, "%dpmem --help", "%%dpmem --help\nprint('ran')", "%dpmem off\n%dpmem off"
+    )
+    for cell in cells[2:5]:
+        assert "UsageError: expected nothing" in cell.stream("stderr")
+        assert cell.stream() == ""
+    assert "UsageError: this cell is being measured already" in cells[5].stream("stderr")
+    assert cells[6].stream().startswith("%dpmem [--all]")
+    assert "ran" in cells[7].stream()
+    assert cells[8].stream() == "dpmem is not recording any more.\ndpmem is not recording.\n"
+
+
+def test_a_cell_that_stops_the_recording_or_can_not_be_recorded_runs(run_cells):
+    cells = run_cells(
+        "%load_ext dpmem",
+        "%%dpmem\nimport dpmem\ndpmem.stop()\nprint('ran')",
+        "import dpmem._tracking\nstart = dpmem._tracking.start\n"
+        "def refuse():\n    raise RuntimeError('nothing can be observed')\ndpmem._tracking.start = refuse",
+        "%%dpmem\nprint('ran')",
+        "%dpmem",
+        "shown = dpnp.ones(1 << 20, dtype='f4')\nshown",
+        "del shown\n%dpmem clear",
+        "dpmem._tracking.start = start\nprint(Out)\n%dpmem",
+    )
+    assert cells[2].stream() == "ran\n"
+    assert "recording was stopped or begun anew meanwhile, so nothing is known of it" in cells[2].page
+    assert cells[4].stream() == "ran\n"
+    assert "This cell is not measured: nothing can be observed" in cells[4].stream("stderr")
+    assert "UsageError: dpmem can't record here: nothing can be observed" in cells[5].stream("stderr")
+    assert cells[7].stream().startswith("Let go of 1 shown result and the last traceback; ")
+    assert cells[7].stream().endswith("how much came back is not known: nothing can be observed\n")
+    assert cells[8].stream() == "{}\n"
+    assert "4 MiB" not in cells[8].page

@@ -476,7 +476,33 @@ class Shell:
 
 shell = Shell()
 expect(fresh(functools.partial(Shell.user_ns_hidden.__setitem__, "__")), ("notebook", "user_ns_hidden['__']"))
-del In, Out, _oh, _, _5
+
+Parts = type("Parts", (), {"__module__": "IPython.core.interactiveshell"})
+shell = Parts()
+shell.InteractiveTB, shell.displayhook = Parts(), Parts()
+shell._trait_values = {"last_execution_result": Parts()}
+expect(fresh(functools.partial(setattr, shell.displayhook, "___")), ("notebook", "displayhook.___"))
+expect(
+    fresh(functools.partial(setattr, shell._trait_values["last_execution_result"], "result")),
+    ("notebook", "the last result"),
+)
+
+
+def fails_in_a_cell():
+    lost = ones(38)
+    where.append(Block(lost))
+    raise ValueError
+
+
+try:
+    fails_in_a_cell()
+except ValueError as failed:
+    shell.InteractiveTB.tb = failed.__traceback__
+expect(where[-1], ("exception", "the last traceback → fails_in_a_cell(): lost"))
+# Whoever prints a traceback asks for the variables; up to 3.12 the frame keeps the dict.
+shell.InteractiveTB.tb.tb_next.tb_frame.f_locals
+expect(where.pop(), ("exception", "the last traceback → fails_in_a_cell(): lost"))
+del In, Out, _oh, _, _5, shell
 
 # --- host copies ---
 if REAL:

@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize("version", interpreters())
-@pytest.mark.parametrize(("program", "least"), [("kinds.py", 55), ("quiet.py", 2)])
+@pytest.mark.parametrize(("program", "least"), [("kinds.py", 59), ("quiet.py", 2)])
 def test_program(version, program, least, package):
     done = subprocess.run(
         [interpreters()[version], "-W", "error", "-W", "ignore::DeprecationWarning", str(HERE / program)],

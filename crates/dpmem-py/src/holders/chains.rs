@@ -206,6 +206,11 @@ impl Teller<'_, '_, '_> {
             self.global(chain, name);
             return;
         }
+        if name == "user_ns_hidden" {
+            chain.path = name.to_string();
+            chain.kinds.push(Kind::Notebook);
+            return;
+        }
         if let Some(known) = part_of_shell(name).filter(|_| chain.of_shell) {
             chain.path = known.to_string();
             return;
@@ -290,7 +295,6 @@ fn variable(chain: &mut Chain, function: &str, name: &str) {
 /// What people call a part of the shell, by the attribute that holds it. (`tb` is the traceback printer's.)
 fn part_of_shell(attribute: &str) -> Option<&'static str> {
     match attribute {
-        "user_ns_hidden" => Some("user_ns_hidden"),
         "displayhook" => Some("displayhook"),
         "tb" | "last_syntax_error" | "error_in_exec" | "error_before_exec" => Some("the last traceback"),
         _ => None,

@@ -1,5 +1,5 @@
-"""How long it takes to begin: `dpmem.start()` where arrays exist, `import dpmem`, the pytest plugin where nobody uses
-it, and `dpmem run` around nothing."""
+"""How long it takes to begin: `dpmem.start()` where arrays exist, `import dpmem`, `%load_ext dpmem`, the pytest plugin
+where nobody uses it, and `dpmem run` around nothing."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from rounds import Figure, alternate, judge
 START_MS = 20.0
 IMPORT_MS = 30.0
 PLUGIN_MS = 10.0
+LOAD_MS = 10.0
 #: Arrays that exist when recording starts.
 ARRAYS = 1000
 _BIN = Path(sys.executable).parent
@@ -30,7 +31,7 @@ _BIN = Path(sys.executable).parent
 def measure(quick: bool) -> list[Figure]:
     machine.show_device()
     repeats = 3 if quick else 30
-    return [_start(repeats), _import(repeats), *_plugin(repeats), *_run(repeats)]
+    return [_start(repeats), _import(repeats), _load(repeats), *_plugin(repeats), *_run(repeats)]
 
 
 def _start(repeats: int) -> Figure:
@@ -53,6 +54,23 @@ def _start(repeats: int) -> Figure:
 def _import(repeats: int) -> Figure:
     times = [_import_once() for _ in range(repeats)]
     return _milliseconds("`import dpmem` in a fresh interpreter", times, IMPORT_MS)
+
+
+def _load(repeats: int) -> Figure:
+    times, processor = zip(*(_load_once() for _ in range(repeats)), strict=True)
+    detail = f"; processor time {statistics.median(processor):.1f} ms"
+    return _milliseconds("`%load_ext dpmem` that nobody uses, `import dpmem` included", list(times), LOAD_MS, detail)
+
+
+def _load_once() -> tuple[float, float]:
+    program = (
+        "import time\nfrom IPython.core.interactiveshell import InteractiveShell\nshell = InteractiveShell.instance()\n"
+        "begun, processor = time.perf_counter(), time.process_time()\nshell.run_line_magic('load_ext', 'dpmem')\n"
+        "print(time.perf_counter() - begun, time.process_time() - processor)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    wall, processor = map(float, done.stdout.split())
+    return wall * 1e3, processor * 1e3
 
 
 def _import_once() -> float:

@@ -138,7 +138,7 @@ def memory_snapshot(device: Any = None) -> list[dict[str, Any]]:
             ],
             "origin": origin,
         }
-        for address, size, kind, name, site, stack, origin in _native.live_blocks()
+        for address, size, kind, name, site, stack, origin, _ in _native.live_blocks()
         if wanted is None or name == wanted
     ]
 

@@ -173,14 +173,13 @@ def live(device: Any = None) -> list[LiveBlock]:
     blocks = [block for block in _native.live_blocks() if device is None or block[3] == device]
     held = _holders.find(((block[0], block[1]) for block in blocks), pending=_pending(blocks))
     found = {row[0]: row for row in held.rows()}
-    since = dict(_native.live_since()) if _cells.shell() is not None else {}
     listed = LiveBlocks()
-    for address, size, kind, of_device, _, stack, origin in blocks:
+    for address, size, kind, of_device, _, stack, origin, since in blocks:
         _, state, covered, rows, more = found[address]
         frame = next((frame for frame in stack if not frame[3]), stack[0] if stack else None)
         listed.append(
             LiveBlock(
-                site=_cells.place(*frame[:3], since.get(address)) if frame else origin or "unknown",
+                site=_cells.place(*frame[:3], since) if frame else origin or "unknown",
                 file=frame[0] if frame else None,
                 line=frame[1] if frame else None,
                 function=frame[2] if frame else None,

@@ -108,14 +108,13 @@ def memory() -> Memory:
     _runtime.name_devices()
     blocks = _native.live_blocks()
     held = _holders.find([(block[0], block[1]) for block in blocks], pending=_live._pending(blocks))
-    since = dict(_native.live_since())
     found = {row[0]: row for row in held.rows()}
     looked_at = [
         Block(
             bytes=block[1],
             state=found[block[0]][1],
             stack=block[5],
-            since=since.get(block[0], 0),
+            since=block[7],
             holders=held.details(block[0]),
             more=found[block[0]][4],
             origin=block[6],

@@ -134,7 +134,7 @@ def _pending(blocks: list[Any]) -> set[int]:
 def _largest(blocks: list[Any], paths: dict[int, list[str]]) -> list[dict[str, Any]]:
     """The places whose blocks take most: bytes, count, file, line, function, and the paths that hold them."""
     places: dict[tuple[object, ...], dict[str, Any]] = {}
-    for address, size, _kind, _device, _site, stack, origin in blocks:
+    for address, size, _kind, _device, _site, stack, origin, _since in blocks:
         frame = next((frame for frame in stack if not frame[3]), stack[0] if stack else None)
         file, line, function = frame[:3] if frame else (None, None, None)
         place = places.setdefault(

@@ -104,7 +104,7 @@ class Body:
         """Run the body once more; why that says nothing, if it doesn't."""
         if self._item.config.getoption("usepdb", False) and _test_case(self._item) is not None:
             return "with --pdb its tearDown has not run yet"
-        self._begun.append(_native.live_births()[0])
+        self._begun.append(_native.ticks())
         try:
             return run_again(self._item, self._plain)
         except (KeyboardInterrupt, SystemExit, pytest.exit.Exception):

@@ -82,7 +82,7 @@ class Measurement:
         self._run_peak = _native.peak_parts()[0] if _recording.belongs_to_run else None
         if self._run_peak is None:
             _native.peak_restart()
-        self.begun, _ = _native.live_births()
+        self.begun = _native.ticks()
 
     def end(self) -> Usage:
         """What was done since, once queued work has ended. Raises Unknown."""
@@ -98,7 +98,7 @@ class Measurement:
     def in_use(self) -> list[Block]:
         """The blocks in use now; `settle` first. Raises Unknown."""
         self._require_whole()
-        return [Block(*block) for block in _native.live_births()[1]]
+        return [Block(*block) for block in _native.live_births()]
 
     def _require_whole(self) -> None:
         _require_observation()

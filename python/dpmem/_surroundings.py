@@ -233,7 +233,7 @@ def _variables(frame: FrameType) -> Iterator[tuple[str, Any]]:
 
 def _made(address: int, blocks: list[Any]) -> tuple[str, int] | None:
     """The user's line that allocated the block at an address."""
-    for start, size, _, _, _, stack, _ in blocks:
+    for start, size, _, _, _, stack, _, _ in blocks:
         if start <= address < start + max(size, 1):
             return next(((file, line) for file, line, _, library in stack if not library), None)
     return None

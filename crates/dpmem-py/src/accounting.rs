@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use dpmem_core::{InUse, Kind, Region, SiteId, Totals};
+use dpmem_core::{Frame, InUse, Kind, Region, SiteId, Totals};
 use dpmem_hook::Recording;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,7 +17,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recording_id, module)?)?;
     module.add_function(wrap_pyfunction!(live_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(live_sizes, module)?)?;
-    module.add_function(wrap_pyfunction!(live_since, module)?)?;
     module.add_function(wrap_pyfunction!(ticks, module)?)?;
     module.add_function(wrap_pyfunction!(live_births, module)?)?;
     module.add_function(wrap_pyfunction!(peak_parts, module)?)?;
@@ -85,23 +84,24 @@ fn recording_id() -> PyResult<u64> {
 }
 
 type Stack = Vec<(String, u32, String, bool)>;
-type LiveBlock = (usize, u64, &'static str, Option<String>, usize, Stack, Option<&'static str>);
+type LiveBlock = (usize, u64, &'static str, Option<String>, usize, Stack, Option<&'static str>, u64);
 
-/// The blocks in use, oldest first: (address, bytes, kind, device, site, stack, why there is no stack).
+fn stack(frames: &[Frame]) -> Stack {
+    frames.iter().map(|f| (f.file.to_string(), f.line, f.function.to_string(), f.library)).collect()
+}
+
+/// The blocks in use, oldest first: (address, bytes, kind, device, site, stack, why there is no stack, when it was
+/// allocated, in ticks).
 #[pyfunction]
 fn live_blocks(py: Python<'_>) -> PyResult<Vec<LiveBlock>> {
     let recording = newest()?;
     Ok(py.detach(|| {
         let snapshot = recording.ledger.snapshot(dpmem_hook::ticks());
         let sites: HashMap<SiteId, _> = snapshot.sites.iter().map(|site| (site.id, site)).collect();
-        let stack = |id: &SiteId| -> Stack {
-            let frames = sites.get(id).map(|site| site.frames.clone());
-            let frames = frames.iter().flat_map(|frames| frames.iter());
-            frames.map(|f| (f.file.to_string(), f.line, f.function.to_string(), f.library)).collect()
-        };
         let devices = dpmem_hook::devices();
         let blocks = snapshot.live.iter().map(|block| {
-            let origin = sites.get(&block.site).and_then(|site| site.origin).map(|origin| origin.name());
+            let site = sites.get(&block.site);
+            let origin = site.and_then(|site| site.origin).map(|origin| origin.name());
             let device = devices.name_of(block.device);
             (
                 block.address,
@@ -109,8 +109,9 @@ fn live_blocks(py: Python<'_>) -> PyResult<Vec<LiveBlock>> {
                 block.kind.name(),
                 device,
                 block.site.index(),
-                stack(&block.site),
+                site.map_or_else(Vec::new, |site| stack(&site.frames)),
                 origin,
+                block.since,
             )
         });
         blocks.collect()
@@ -127,17 +128,7 @@ fn live_sizes(py: Python<'_>) -> PyResult<Vec<(usize, u64)>> {
     }))
 }
 
-/// Address of each block in use, and when it was allocated, in ticks.
-#[pyfunction]
-fn live_since(py: Python<'_>) -> PyResult<Vec<(usize, u64)>> {
-    let recording = newest()?;
-    Ok(py.detach(|| {
-        let snapshot = recording.ledger.snapshot(dpmem_hook::ticks());
-        snapshot.live.iter().map(|block| (block.address, block.since)).collect()
-    }))
-}
-
-/// The time now, as `live_since` tells it.
+/// The time now, as `live_blocks` and `live_births` tell it.
 #[pyfunction]
 fn ticks() -> u64 {
     dpmem_hook::ticks()
@@ -146,16 +137,14 @@ fn ticks() -> u64 {
 /// Address, bytes, moment of allocation and device.
 type Birth = (usize, u64, u64, Option<String>);
 
-/// This moment, and each block in use with the moment of its allocation, both in ticks.
+/// Each block in use with the moment of its allocation, in ticks; cheaper than `live_blocks`.
 #[pyfunction]
-fn live_births(py: Python<'_>) -> PyResult<(u64, Vec<Birth>)> {
+fn live_births(py: Python<'_>) -> PyResult<Vec<Birth>> {
     let recording = newest()?;
     Ok(py.detach(|| {
         let devices = dpmem_hook::devices();
         let blocks = recording.ledger.blocks().to_vec().into_iter();
-        let births =
-            blocks.map(|(at, block)| (at, block.bytes, block.since, devices.name_of(block.device))).collect();
-        (dpmem_hook::ticks(), births)
+        blocks.map(|(at, block)| (at, block.bytes, block.since, devices.name_of(block.device))).collect()
     }))
 }
 
@@ -179,13 +168,8 @@ fn peak_parts(py: Python<'_>) -> PyResult<(u64, Option<Vec<PeakPart>>)> {
         let devices = dpmem_hook::devices();
         let part = |&(id, bytes, count): &(SiteId, u64, u64)| -> Option<PeakPart> {
             let site = sites.get(&id)?;
-            let stack = site
-                .frames
-                .iter()
-                .map(|f| (f.file.to_string(), f.line, f.function.to_string(), f.library))
-                .collect();
             let origin = site.origin.map(|origin| origin.name());
-            Some((stack, origin, site.kind.name(), devices.name_of(site.device), count, bytes))
+            Some((stack(&site.frames), origin, site.kind.name(), devices.name_of(site.device), count, bytes))
         };
         let parts = snapshot.peak.sites.map(|held| {
             let mut parts: Vec<_> = held.iter().filter_map(part).collect();
@@ -268,19 +252,14 @@ impl OpenRegion {
             }
             let (mut allocating, mut leaving) = (Vec::new(), Vec::new());
             for site in &snapshot.sites {
-                let stack = || {
-                    site.frames
-                        .iter()
-                        .map(|f| (f.file.to_string(), f.line, f.function.to_string(), f.library))
-                };
                 let origin = site.origin.map(|origin| origin.name());
                 let before = self.sites.get(&site.id).copied().unwrap_or_default();
                 let (count, bytes) = (site.alloc_count - before.0, site.allocated_bytes - before.1);
                 if count > 0 {
-                    allocating.push((stack().collect(), origin, count, bytes));
+                    allocating.push((stack(&site.frames), origin, count, bytes));
                 }
                 if let Some(&(count, bytes)) = left.get(&site.id) {
-                    leaving.push((stack().collect(), origin, count, bytes));
+                    leaving.push((stack(&site.frames), origin, count, bytes));
                 }
             }
             allocating.sort_by_key(|place: &Place| std::cmp::Reverse(place.3));

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 runs: list[tuple[int, str, int]] = []
 #: Text and file of the cells in IPython's history, by number: to name a file takes a kernel a while.
 _named: dict[int, tuple[str, str]] = {}
+#: The numbers of all cells by file, and what these were found in; asked for once a block.
+_numbers: dict[str, list[int]] = {}
+_numbers_of: tuple[Any, ...] = ()
 
 
 def shell() -> Any | None:
@@ -41,12 +44,8 @@ def numbers(file: str) -> list[int]:
     running, label = shell(), _label(file)
     if running is None or label is None:
         return []
-    found = {number for number, name, _ in runs if name == file}
-    found.update(number for number, name in _history(running) if name == file)
-    if not found:
-        digits = label.removeprefix("In[").removesuffix("]")
-        found.update([int(digits)] if digits.isdigit() else [])
-    return sorted(found)
+    digits = label.removeprefix("In[").removesuffix("]")
+    return _by_file(running).get(file) or ([int(digits)] if digits.isdigit() else [])
 
 
 def newest(file: str) -> int | None:
@@ -60,8 +59,8 @@ def number_at(file: str, ticks: int | None) -> int | None:
     known = numbers(file)
     if len(known) == 1:
         return known[0]
-    begun = [run for run in runs if ticks is not None and run[2] <= ticks]
-    return begun[-1][0] if begun and begun[-1][1] == file else None
+    begun = next((run for run in reversed(runs) if ticks is not None and run[2] <= ticks), None)
+    return begun[0] if begun is not None and begun[1] == file else None
 
 
 def title(file: str, ticks: int | None = None) -> str | None:
@@ -79,7 +78,7 @@ def title(file: str, ticks: int | None = None) -> str | None:
 def titles() -> dict[str, str]:
     """The title of every cell, by its file."""
     running = shell()
-    files = {file for _, file, _ in runs} | {file for _, file in _history(running)} if running is not None else set()
+    files = list(_by_file(running)) if running is not None else []
     return {file: found for file in files if (found := title(file)) is not None}
 
 
@@ -97,8 +96,7 @@ def sources() -> dict[str, list[str]]:
     cached = getattr(sys.modules.get("linecache"), "cache", {})
     if running is None:
         return {}
-    names = {name for _, name in _history(running)} | {name for _, name, _ in runs}
-    entries = ((name, cached.get(name)) for name in names)
+    entries = ((name, cached.get(name)) for name in _by_file(running))
     return {name: [line.rstrip("\n") for line in entry[2]] for name, entry in entries if entry and len(entry) > 2}
 
 
@@ -109,13 +107,27 @@ def line_of(file: str, line: int) -> str:
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
-def _history(running: Any) -> list[tuple[int, str]]:
-    """Number and file of every cell that IPython remembers."""
+def _by_file(running: Any) -> dict[str, list[int]]:
+    """The numbers of every cell that has been watched or that IPython remembers, in order, by file."""
+    global _numbers, _numbers_of
     manager = getattr(running, "history_manager", None)
     texts = getattr(manager, "input_hist_raw", [])
-    transformed = getattr(manager, "input_hist_parsed", [])
+    found_in = (id(running), getattr(manager, "session_number", 0), len(texts), texts[-1:], len(runs))
+    if found_in != _numbers_of:
+        known = {(name, number) for number, name, _ in runs}
+        known.update((name, number) for number, name in _history(texts, getattr(manager, "input_hist_parsed", [])))
+        _numbers = {}
+        for name, number in sorted(known):
+            _numbers.setdefault(name, []).append(number)
+        _numbers_of = found_in
+    return _numbers
+
+
+def _history(texts: list[str], transformed: list[str]) -> list[tuple[int, str]]:
+    """Number and file of every cell that IPython remembers."""
     for number, (text, code) in enumerate(zip(texts, transformed, strict=False)):
-        if number and _named.get(number, ("",))[0] != text:
+        # `%reset -f in` leaves empty texts in their places.
+        if text and _named.get(number, ("",))[0] != text:
             _named[number] = (text, file_of(text, code, number))
     return [(number, file) for number, (_, file) in _named.items() if number < len(texts)]
 

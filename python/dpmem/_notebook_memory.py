@@ -13,6 +13,9 @@ from typing import Any
 from dpmem import _cells, _holders, _live, _native, _recording, _runtime
 from dpmem._page import Finding, Page, Row, Section
 
+#: Shows every row of what is in use.
+ALL = "%dpmem --all"
+
 _LIBRARY = "kept by libraries or the runtime itself"
 _QUEUED = "waiting for queued work: dpmem.synchronize() waits for it"
 #: What the ledger calls what it found when it began, and what a person would.
@@ -179,7 +182,7 @@ def in_use(began: int | None, rows_max: int | None) -> Page:
     )
     found = [finding(row) for row in now.report["findings"] if row["code"].startswith("DPM2")]
     sections = [by_variable(now.blocks), by_cell(now.blocks)]
-    return Page(head, sections, found, _notes(now), rows_max)
+    return Page(head, sections, found, _notes(now), rows_max, ALL)
 
 
 def finding(row: dict[str, Any]) -> Finding:

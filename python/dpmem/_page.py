@@ -83,6 +83,8 @@ class Page:
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     rows_max: int | None = ROWS_MAX
+    #: What to type for the rows that are left out, if that shows them.
+    all_by: str = ""
 
     def __str__(self) -> str:
         width = min(shutil.get_terminal_size((100, 24)).columns, _WIDTH_MAX)
@@ -108,7 +110,8 @@ class Page:
         if not rest:
             return rows, ""
         size = _native.human_size(sum(row.bytes for row in rest))
-        return rows, f"… and {_native.human_count(len(rest))} more, {size}: %dpmem --all"
+        hint = f": {self.all_by}" if self.all_by else ""
+        return rows, f"… and {_native.human_count(len(rest))} more, {size}{hint}"
 
     def _section_text(self, section: Section, width: int) -> str:
         if not section.rows:
@@ -125,17 +128,15 @@ class Page:
         return "\n".join([*lines, *([f"{'':>12}{rest}"] if rest else [])])
 
     def _section_html(self, section: Section) -> str:
-        caption = f"<caption>{escape(section.title)}</caption>"
+        title, nothing = escape(section.title), escape(section.nothing)
         if not section.rows:
-            return f"<p><strong>{escape(section.title)}</strong><br>{escape(section.nothing)}</p>" * bool(
-                section.nothing
-            )
+            return f"<p><strong>{title}</strong><br>{nothing}</p>" if nothing else ""
         rows, rest = self._shown(section)
         most = max(max(row.bytes for row in rows), 1)
         body = [_row_html(row, 100 * row.bytes / most) for row in rows]
         if rest:
             body.append(f'<tr><td></td><td></td><td colspan="2">{escape(rest)}</td></tr>')
-        return f"<table>{caption}<tbody>{''.join(body)}</tbody></table>"
+        return f"<table><caption>{title}</caption><tbody>{''.join(body)}</tbody></table>"
 
 
 def _row_html(row: Row, percent: float) -> str:

@@ -47,8 +47,11 @@ def test_text_has_a_line_a_row_and_wraps():
 
 
 def test_rows_that_are_left_out_are_counted():
-    assert "… and 8 more, 132 MiB: %dpmem --all" in str(page(20))
-    assert "… and 8 more, 132 MiB" in page(20)._repr_html_()
+    many = page(20)
+    assert "… and 8 more, 132 MiB\n" in str(many)
+    many.all_by = "%dpmem --all"
+    assert "… and 8 more, 132 MiB: %dpmem --all\n" in str(many)
+    assert "… and 8 more, 132 MiB: %dpmem --all<" in many._repr_html_()
     assert "more" not in str(Page("all", page(20).sections, rows_max=None))
 
 

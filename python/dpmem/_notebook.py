@@ -27,9 +27,8 @@ _HELP = """\
 
 Recording begins with the first of these."""
 
-#: A cell that is to be measured, and a line that must come before every other statement.
+#: A cell that is to be measured.
 _MEASURED = re.compile(r"%%dpmem(?![\w?])")
-_FUTURE = re.compile(r"from\s+__future__\s+import\s+[\w, \t]+")
 
 _sessions: dict[int, Session] = {}
 
@@ -61,21 +60,40 @@ def rewritten(lines: list[str]) -> list[str]:
         return lines
     words = " ".join(["cell", *lines[0].split()[1:]])
     # Not as IPython writes magics: cells with such a call may be left out of its history.
-    begin = f"get_ipython().find_line_magic('dpmem')({words!r})\n"
+    begin = f"get_ipython().find_line_magic('dpmem')({words!r})"
     rest = lines[1:]
     first = next((number for number, line in enumerate(rest) if line.strip()), len(rest))
     if first < len(rest) and rest[first].startswith("%%"):
         from IPython.core.inputtransformer2 import cell_magic
 
         rest = [*rest[:first], *cell_magic(rest[first:])]
-    futures = [number for number, line in enumerate(rest) if _FUTURE.match(line)]
-    if not futures:
-        return [begin, *rest]
-    # Nothing but a docstring may come before these.
-    last = futures[-1]
-    future = _FUTURE.match(rest[last])
-    assert future is not None
-    return ["\n", *rest[:last], f"{future.group().rstrip()}; {begin}", *rest[last + 1 :]]
+    future = _end_of_futures(rest)
+    if future is None:
+        return [f"{begin}\n", *rest]
+    number, column = future
+    line = rest[number]
+    return ["\n", *rest[:number], f"{line[:column]}; {begin}{line[column:]}", *rest[number + 1 :]]
+
+
+def _end_of_futures(lines: list[str]) -> tuple[int, int] | None:
+    """Where the last import from `__future__` ends, before which only such and a docstring may come; None without."""
+    import tokenize
+
+    end, statement = None, []
+    passed = (tokenize.COMMENT, tokenize.NL)
+    try:
+        for token in tokenize.generate_tokens(iter(lines).__next__):
+            if token.type != tokenize.NEWLINE and token.string != ";":
+                statement += [] if token.type in passed else [token]
+                continue
+            if [each.string for each in statement[:2]] == ["from", "__future__"]:
+                end = (statement[-1].end[0] - 1, statement[-1].end[1])
+            elif any(each.type != tokenize.STRING for each in statement):
+                break
+            statement = []
+    except (tokenize.TokenError, SyntaxError):
+        pass  # What follows is no Python, or none yet.
+    return end
 
 
 # The question whether a cell is complete is asked of the cell as it is typed: a cell magic ends with an empty line.
@@ -164,7 +182,8 @@ class Session:
         head = f"Let go of {let_go}: {size(max(before - now.bytes, 0))} came back, {size(now.bytes)} in use."
         notes = [] if ended else ["Work is still queued: what it uses comes back when it ends."]
         notes.extend(_notebook_memory.cached())
-        _display(_page.Page(head, [_notebook_memory.by_variable(now.blocks, "Still in use")], notes=notes))
+        in_use = _notebook_memory.by_variable(now.blocks, "Still in use")
+        _display(_page.Page(head, [in_use], notes=notes, all_by=_notebook_memory.ALL))
 
     def _measure(self) -> None:
         if self._measurement is not None:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from dpmem import _notebook
 
 LOADS_NOTHING = """
@@ -89,3 +91,24 @@ def test_only_what_asks_for_it_is_rewritten():
     assert _notebook.rewritten(["%%dpmem  a 'b'\n", "x\n"])[0] == (
         "get_ipython().find_line_magic('dpmem')(\"cell a 'b'\")\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("cell", "place"),
+    [
+        ("from __future__ import annotations; x = 1\nx = 2\n", "annotations"),
+        ("# a comment\n'docstring'\nfrom __future__ import annotations  # why\nx\n", "annotations"),
+        ("from __future__ import (\n    annotations,  # why\n    division,\n)\nx\n", ")"),
+        ("from __future__ import annotations\nfrom __future__ import \\\n  division; y = 3\n", "division"),
+        ("from __future__ import annotations\n%time y\n", "annotations"),
+        ("'''\nfrom __future__ import annotations\n'''\nx = 1\n", ""),
+        ("x = '''\nfrom __future__ import annotations\n'''\n", ""),
+        ("!ls\nx = '''\nunfinished", ""),
+    ],
+)
+def test_imports_from_the_future_stay_first_and_nothing_is_lost(cell, place):
+    begin = "get_ipython().find_line_magic('dpmem')('cell')"
+    expected = f"\n{cell.replace(place, f'{place}; {begin}', 1)}" if place else f"{begin}\n{cell}"
+    assert "".join(_notebook.rewritten(["%%dpmem\n", *cell.splitlines(keepends=True)])) == expected
+    if place and "%" not in cell:
+        compile(expected, "cell", "exec")

@@ -112,7 +112,8 @@ def _own_files() -> set[str]:
     frame = sys._getframe()
     while frame is not None:
         if _recording.is_own(frame.f_code.co_filename):
-            names.add(frame.f_code.co_filename.rpartition("/")[2])
+            file = frame.f_code.co_filename
+            names.add(_cells.title(file) or file.rpartition("/")[2])
         frame = frame.f_back  # type: ignore[assignment]
     return names
 

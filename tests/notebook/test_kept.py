@@ -104,7 +104,9 @@ def test_out_of_memory_names_cells(run_cells):
         "def more():\n    return dpnp.ones(12 << 20, dtype='f4')\nfirst = more()",
         "more()",
         "print(dpmem.live()[0].site)\nprint(dpmem.last_out_of_memory())",
+        "from dpmem import _shortage_text\nprint('cell In[6]' in _shortage_text._own_files())",
     )
     assert cells[3].error.ename == "OutOfDeviceMemory"
     assert cells[4].stream().startswith("cell In[3], line 2 in more\n")
     assert "at cell In[3], line 2 in more" in cells[3].error.evalue
+    assert cells[5].stream() == "True\n", "what holders call the file, too"

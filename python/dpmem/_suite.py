@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import pytest
 
 from dpmem import _suite_text, _tracking
-from dpmem._suite_body import Body, failed_by_itself
+from dpmem._suite_body import Body, is_skip, own_outcome
 from dpmem._suite_fixtures import Fixtures
 from dpmem._suite_limits import BadMark, Limit, of_mark
 from dpmem._suite_usage import Block, Unknown, Usage, nothing_to_observe
@@ -58,12 +58,14 @@ class Suite:
         if self._distributes or not (self._everything or any(item.get_closest_marker(name) for name in MARKS)):
             yield
             return
-        plain = item.runtest
+        plain, replaced = item.runtest, vars(item).get("runtest")
         item.runtest = lambda: self._run(item, plain)  # type: ignore[method-assign]
         try:
             yield
         finally:
             del item.runtest
+            if replaced is not None:
+                item.runtest = replaced  # type: ignore[method-assign]
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self) -> Generator[None, None, None]:
@@ -124,10 +126,11 @@ class Suite:
         except _ENDS:
             raise
         except BaseException as error:
-            self._after_failure(item, body, limits, skipped=isinstance(error, pytest.skip.Exception))
+            self._after_failure(item, body, limits, skipped=is_skip(error))
             raise
-        if failed_by_itself(item):
-            self._after_failure(item, body, limits, skipped=False)
+        own = own_outcome(item)
+        if own is not None:
+            self._after_failure(item, body, limits, skipped=is_skip(own))
             return
         self._judge(item, body, limits)
 
@@ -149,20 +152,24 @@ class Suite:
 
     def _judge(self, item: pytest.Item, body: Body, limits: dict[str, Limit]) -> None:
         lines: list[str] = []
-        memory, leaks = (limits.get(name) for name in MARKS)
+        gaps: dict[str, str] = {}
         try:
             with _faults_told():
                 usage = self._end(item, body)
-                lines += body.over_memory(usage, memory) if memory is not None else []
-                lines += body.over_leaks(usage, leaks) if leaks is not None else []
         except Unknown as gap:
             self._not_judged(item, limits, str(gap))
-        else:
-            gap_ = nothing_to_observe()
-            if limits and gap_:
-                self._not_judged(item, limits, gap_)
+            return
+        for name, over in zip(MARKS, (body.over_memory, body.over_leaks), strict=True):
+            try:
+                with _faults_told():
+                    lines += over(usage, limits[name]) if name in limits else []
+            except Unknown as gap:
+                gaps[name] = str(gap)
         if lines:
+            lines += [f"{name} not judged: {reason}" for name, reason in gaps.items()]
             pytest.fail("\n".join(lines), pytrace=False)
+        for reason in dict.fromkeys(gaps.values()):
+            item.warn(_warning(item, [name for name in gaps if gaps[name] == reason], reason))
 
     def _after_failure(self, item: pytest.Item, body: Body, limits: dict[str, Limit], *, skipped: bool) -> None:
         """Add what is known to a test that failed by itself; its own failure stands."""
@@ -175,17 +182,20 @@ class Suite:
                     _add_left(self._facts, None)
                 if memory is not None and not skipped:
                     lines = body.over_memory(usage, memory, failed=True)
+                if leaks is not None:
+                    lines.append("leaks not judged: the failure keeps what the test's frames held")
         except Unknown as gap:
-            if self._everything:
+            if self._everything and self._facts is None:
                 self._facts = _not_measured(item.nodeid, str(gap))
-            lines = [f"not judged: {gap}"] if limits and not skipped else []
-        if leaks is not None and not skipped:
-            lines.append("leaks not judged: the failure keeps what the test's frames held")
-        if lines:
+            lines = [f"not judged: {gap}"] if limits else []
+        if lines and not skipped:
             item.add_report_section("call", "device memory", "\n".join(lines))
 
     def _end(self, item: pytest.Item, body: Body) -> Usage:
         usage = body.end()
+        gap = nothing_to_observe()
+        if gap is not None:
+            raise Unknown(gap)
         if self._everything:
             self._body, self._facts = body, _facts(item.nodeid, usage)
         return usage
@@ -194,7 +204,11 @@ class Suite:
         if self._everything:
             self._body, self._facts = None, _not_measured(item.nodeid, reason)
         if limits:
-            item.warn(NotJudged(f"{item.name}: {' and '.join(limits)} not judged: {reason}"))
+            item.warn(_warning(item, limits, reason))
+
+
+def _warning(item: pytest.Item, names: Iterable[str], reason: str) -> NotJudged:
+    return NotJudged(f"{item.name}: {' and '.join(names)} not judged: {reason}")
 
 
 def _limits(item: pytest.Item) -> dict[str, Limit]:

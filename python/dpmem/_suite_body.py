@@ -177,9 +177,16 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
-def failed_by_itself(item: pytest.Item) -> bool:
-    """Whether the run that has just returned was a failure, or a skip, all the same: unittest's don't raise."""
-    return bool(getattr(item, "_excinfo", None))
+def own_outcome(item: pytest.Item) -> BaseException | None:
+    """What the run that has just returned would have raised: failures and skips of unittest's don't."""
+    noted = getattr(item, "_excinfo", None)
+    return noted[0].value if noted else None
+
+
+def is_skip(error: BaseException) -> bool:
+    """Whether pytest takes an exception for a skip."""
+    unittest = sys.modules.get("unittest")
+    return isinstance(error, (pytest.skip.Exception, getattr(unittest, "SkipTest", pytest.skip.Exception)))
 
 
 def _test_case(item: pytest.Item) -> Any:

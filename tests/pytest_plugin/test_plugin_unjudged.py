@@ -46,6 +46,28 @@ import pytest
 def pytest_runtest_call(item):
     item.config.pluginmanager.get_plugin("dpmem-suite")._pid -= 1
 """
+SHARES = """
+import dpnp, pytest
+KEPT = []
+pytestmark = [pytest.mark.limit_device_memory("50%"), pytest.mark.limit_device_leaks("1MB")]
+
+def test_clean():
+    dpnp.ones(1 << 20)
+
+def test_leak():
+    KEPT.append(dpnp.ones(1 << 20, dtype="f4"))
+"""
+OWN_RUNTEST = """
+calls = []
+
+def pytest_runtest_setup(item):
+    plain = item.runtest
+    item.runtest = lambda: (calls.append(1), plain())
+
+def pytest_runtest_teardown(item):
+    item.runtest()
+    print("called by somebody else:", len(calls) - 1)
+"""
 NOT_JUDGED = "limit_device_leaks not judged: "
 
 
@@ -82,6 +104,22 @@ def test_tests_that_stop_the_recording_are_not_judged_and_the_next_is(suite):
     assert f"test_stops: {NOT_JUDGED}recording was stopped during the test" in done.text
     assert f"test_starts_anew: {NOT_JUDGED}recording was stopped and started anew during the test" in done.text
     assert "left 4 MiB in use" in done.text or "left 8 MiB in use" in done.text
+
+
+def test_one_limit_that_means_nothing_here_does_not_hide_the_other(suite):
+    conftest = "import dpmem._native as native\nnative.device_room = lambda device: (None, None)\n"
+    done = suite(SHARES, conftest=conftest)
+    assert done.outcomes == {"test_clean": "PASSED", "test_leak": "FAILED"}, done.text
+    reason = "the capacity of opencl:cpu:0 is not known: give the limit in bytes"
+    assert f"NotJudged: test_clean: limit_device_memory not judged: {reason}" in done.text
+    assert "left 4 MiB in use" in done.failures["test_leak"]
+    assert f"limit_device_memory not judged: {reason}" in done.failures["test_leak"]
+
+
+def test_a_runtest_of_somebody_else_is_called_and_put_back(suite):
+    done = suite(ALLOCATES, conftest=OWN_RUNTEST)
+    assert done.outcomes == {"test_it": "PASSED"}, done.text
+    assert "called by somebody else: 1" in done.text
 
 
 def test_a_fault_of_dpmem_is_no_failure_of_the_test(tmp_path):

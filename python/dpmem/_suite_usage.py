@@ -12,6 +12,10 @@ from dataclasses import dataclass
 
 from dpmem import _accounting, _live, _native, _recording, _runtime
 
+#: How long queued work is waited for once it has failed to end, in seconds: it may never, and a suite has many tests.
+STUCK_S = 1.0
+_patience_s = _live.WAIT_S
+
 
 class Unknown(Exception):
     """Nothing can be said about the memory of this test, and why."""
@@ -124,11 +128,14 @@ class Measurement:
 
 def settle() -> None:
     """Wait for queued work, have cyclic garbage collected, and wait for what that left to do. Raises Unknown."""
-    ended = _runtime.drain(_live.WAIT_S)
+    global _patience_s
+    patience = _patience_s
+    ended = _runtime.drain(patience)
     if gc.collect():
-        ended = _runtime.drain(_live.WAIT_S) and ended
+        ended = _runtime.drain(patience) and ended
+    _patience_s = _live.WAIT_S if ended else STUCK_S
     if not ended:
-        raise Unknown(f"queued work did not end within {_native.human_duration(_live.WAIT_S)}")
+        raise Unknown(f"queued work did not end within {_native.human_duration(patience)}")
 
 
 def _require_observation() -> None:

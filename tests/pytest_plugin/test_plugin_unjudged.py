@@ -3,6 +3,8 @@
 import pytest
 from suite_sessions import run_suite
 
+from dpmem import _suite_usage
+
 PASSES = """
 import pytest
 
@@ -128,3 +130,15 @@ def test_a_fault_of_dpmem_is_no_failure_of_the_test(tmp_path):
     assert done.outcomes == {"test_it": "PASSED", "test_unmarked": "PASSED"}
     assert f"{NOT_JUDGED}dpmem failed: ZeroDivisionError" in done.text
     assert "2 tests not measured: dpmem failed" in done.text
+
+
+def test_work_that_never_ends_is_waited_for_once(monkeypatch):
+    asked, answers = [], [False, False, True, True]
+    monkeypatch.setattr(_suite_usage._runtime, "drain", lambda seconds: asked.append(seconds) or answers.pop(0))
+    monkeypatch.setattr(_suite_usage.gc, "collect", lambda: 0)
+    for reason in ("within 1 min 0 s", "within 1 s"):
+        with pytest.raises(_suite_usage.Unknown, match=reason):
+            _suite_usage.settle()
+    _suite_usage.settle()
+    _suite_usage.settle()
+    assert asked == [60.0, 1.0, 1.0, 60.0]

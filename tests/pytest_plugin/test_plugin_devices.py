@@ -36,7 +36,7 @@ def test_each_device_is_judged_and_shown_by_itself(workstation):
     (machine.folder / "test_devices.py").write_text(SUITE)
     python = str(machine.prefix / "bin/python")
     options = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", ".", "--dpmem"]
-    ended = machine.start([python, "-m", "pytest", *options, "test_devices.py"])
+    ended = machine.start([python, "-m", "pytest", *options, "test_devices.py"], timeout=200)
     assert "2 failed, 2 passed" in ended.stdout, ended.stdout + ended.stderr
     assert "used 10 MiB on opencl:cpu:0, more than its limit of 9 MiB" in ended.stdout
     assert "left 4 MiB in use on level_zero:gpu:0 each of 3 times that it ran" in ended.stdout

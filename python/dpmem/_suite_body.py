@@ -16,7 +16,7 @@ import pytest
 from dpmem import _live, _native, _suite_text
 from dpmem._suite_fixtures import Fixtures
 from dpmem._suite_limits import Limit
-from dpmem._suite_usage import Block, Measurement, Unknown, Usage, settle
+from dpmem._suite_usage import Block, DeviceUsage, Measurement, Unknown, Usage, settle
 
 #: How often the body of a test may run: the first time, to see whether more is left again, and to be sure of that.
 MOST_RUNS = 3
@@ -32,6 +32,8 @@ class Body:
         self._measurement = Measurement()
         # What lasts beyond the test, after each run, and the moment at which each began, in ticks.
         self._lasting: list[list[Block]] = []
+        # Devices of which it has been said what filled the peak.
+        self._told: set[str] = set()
         self._begun = [self._measurement.begun]
 
     def end(self) -> Usage:
@@ -67,10 +69,16 @@ class Body:
                     f"{limit.shown(allowed)}",
                     f"{_native.human_size(at.peak_bytes)} in use at the peak, "
                     f"{_native.human_size(at.begun_bytes)} when it began",
-                    *_suite_text.filled_by(usage, at),
+                    *self._filled_by(usage, at),
                     *([] if failed else self._kept(at.device)),
                 ]
         return lines
+
+    def _filled_by(self, usage: Usage, at: DeviceUsage) -> list[str]:
+        """What filled the peak of a device, once."""
+        told = at.device in self._told
+        self._told.add(at.device)
+        return [] if told else _suite_text.filled_by(usage, at)
 
     def _kept(self, device: str) -> list[str]:
         """What the first run left on a device and who holds it, while it is over its limit of memory."""
@@ -150,7 +158,7 @@ class Body:
                 lines.append(f"whether that is a cache could not be found out: when it was run again, {doubt}")
             lines.append("still in use:" if doubt else "still in use from its last run:")
             lines += _suite_text.still_there(live, {block.address for block in last})
-            lines += [line for at in usage.devices if at.device == device for line in _suite_text.filled_by(usage, at)]
+            lines += [line for at in usage.devices if at.device == device for line in self._filled_by(usage, at)]
         return lines
 
 

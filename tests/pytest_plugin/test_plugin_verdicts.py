@@ -7,6 +7,7 @@ LEAKING = {
     "test_parametrized[4]",
     "test_nothing_may_leak_but_this_does",
     "test_both_marks",
+    "test_over_both",
     "test_factory_and_a_leak",
     "test_fixture_that_lends_what_lasts",
     "test_wide_fixture_that_grows",
@@ -21,13 +22,16 @@ def test_each_test_has_its_verdict_and_failures_say_why(suite):
     failed = {name for name, outcome in done.outcomes.items() if outcome != "PASSED"}
     assert failed == LEAKING | HUNGRY, done.text
     assert all(done.outcomes[name] == "FAILED" for name in failed)
-    assert len(done.outcomes) == 37
+    assert len(done.outcomes) == 38
     assert "warning" not in done.text
     assert "Traceback" not in done.text
     assert done.text.count("FAILED test_suite.py::TestOfUnittest::test_unit_leak") == 1, "its further runs are not told"
     check_leak(done.failures["test_leak"])
     check_memory(done.failures["test_memory"])
     assert "more than its limit of 0.000001% (" in done.failures["test_memory_as_a_share"]
+    text = done.failures["test_over_both"]
+    assert text.index("used 2 MiB on") < text.index("in use at the peak:\n") < text.index("left 2 MiB in use")
+    assert text.count("in use at the peak:\n") == 1
     text = done.failures["test_factory_and_a_leak"]
     assert "left 2 MiB in use" in text, "what the fixture keeps is none"
 

@@ -129,6 +129,12 @@ def test_both_marks():
     KEPT.append(mib(2))
 
 
+@pytest.mark.limit_device_memory("1MiB")
+@leaks
+def test_over_both():
+    KEPT.append(mib(2))
+
+
 @pytest.fixture(scope="session")
 def big():
     return mib(24)

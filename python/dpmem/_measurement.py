@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from dpmem import _cells, _native, _notebook_memory, _recording, _tracking
+from dpmem import _cells, _native, _notebook, _notebook_memory, _recording, _tracking
 from dpmem._page import Finding, Page, Row, Section
 
 
@@ -71,7 +71,7 @@ class Measurement:
         for stack, origin, blocks, total in self._region._allocating:
             frame = next((frame for frame in stack if not frame[3]), None)
             where = _cells.place(*frame[:3], self._begun_in(frame[0])) if frame else origin or "a thread without Python"
-            source = _cells.line_of(frame[0], frame[1]) if frame else ""
+            source = _notebook.as_typed(_cells.line_of(frame[0], frame[1])) if frame else ""
             entry = sums.setdefault(where, [0, 0, source])
             entry[0] += total
             entry[1] += blocks

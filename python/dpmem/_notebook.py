@@ -29,6 +29,8 @@ Recording begins with the first of these."""
 
 #: A cell that is to be measured.
 _MEASURED = re.compile(r"%%dpmem(?![\w?])")
+#: What is written into it.
+_BEGIN = re.compile(r"(; )?get_ipython\(\)\.find_line_magic\('dpmem'\)\(('[^'\n]*'|\"[^\"\n]*\")\)")
 
 _sessions: dict[int, Session] = {}
 
@@ -73,6 +75,11 @@ def rewritten(lines: list[str]) -> list[str]:
     number, column = future
     line = rest[number]
     return ["\n", *rest[:number], f"{line[:column]}; {begin}{line[column:]}", *rest[number + 1 :]]
+
+
+def as_typed(line: str) -> str:
+    """A line of a measured cell without what `rewritten` has put there."""
+    return _BEGIN.sub("", line)
 
 
 def _end_of_futures(lines: list[str]) -> tuple[int, int] | None:

@@ -109,6 +109,8 @@ def test_only_what_asks_for_it_is_rewritten():
 def test_imports_from_the_future_stay_first_and_nothing_is_lost(cell, place):
     begin = "get_ipython().find_line_magic('dpmem')('cell')"
     expected = f"\n{cell.replace(place, f'{place}; {begin}', 1)}" if place else f"{begin}\n{cell}"
-    assert "".join(_notebook.rewritten(["%%dpmem\n", *cell.splitlines(keepends=True)])) == expected
+    lines = _notebook.rewritten(["%%dpmem\n", *cell.splitlines(keepends=True)])
+    assert "".join(lines) == expected
+    assert "".join(map(_notebook.as_typed, lines)) == f"\n{cell}"
     if place and "%" not in cell:
         compile(expected, "cell", "exec")

@@ -136,10 +136,11 @@ def test_random_programs_compute_the_same(tmp_path):
     assert pooled.report["recording"]["complete"]
 
 
-def test_work_of_onemkl_is_covered(tmp_path):
-    source = """
-        import dpnp
-        x = dpnp.ones((300, 300))
+@pytest.mark.parametrize("order", ["", "property='in_order'"], ids=["out_of_order", "in_order"])
+def test_work_of_onemkl_is_covered(tmp_path, order):
+    source = f"""
+        import dpctl, dpnp
+        x = dpnp.ones((300, 300), sycl_queue=dpctl.SyclQueue({order}))
         kept = [(x * n) @ x for n in range(40)]
         print([float(k[0, 0]) for k in kept])
     """

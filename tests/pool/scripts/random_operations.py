@@ -25,7 +25,8 @@ def warm_up(queue):
         for name in (*FUNCTIONS, *REDUCTIONS):
             getattr(dpnp, name)(*((x, x) if name in FUNCTIONS else (x,)))
         dpnp.concatenate((x[::2], x[1::2]))
-        dpnp.cumsum(x), dpnp.sort(x), x[x > 3]
+        dpnp.cumsum(x) % 7, dpnp.sort(x), x[x > 3], x[:60].copy()
+        dpnp.full(64, 7, dtype=dtype, sycl_queue=queue)
     # Of integers only, as in `work`: MKL's products of floats fail on simulated GPUs.
     dpnp.matmul(x.reshape(8, 8), x.reshape(8, 8))
     dpnp.asnumpy(x)

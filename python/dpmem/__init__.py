@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         reset_accumulated_memory_stats,
         reset_peak_memory_stats,
     )
+    from dpmem._chunks import Chunks, chunks
     from dpmem._devices import DefaultDevice, Device, MemoryInfo, default_device, devices, mem_get_info
     from dpmem._doctor import Check, doctor
     from dpmem._live import Holder, LiveBlock, Synchronized, holders, live, synchronize
@@ -42,10 +43,12 @@ if TYPE_CHECKING:
 #: The module of each name that is in none of those that are looked through.
 _ELSEWHERE = {
     "Check": "_doctor",
+    "Chunks": "_chunks",
     "DefaultDevice": "_devices",
     "Device": "_devices",
     "MemoryInfo": "_devices",
     "Placement": "_placement",
+    "chunks": "_chunks",
     "default_device": "_devices",
     "devices": "_devices",
     "doctor": "_doctor",
@@ -55,6 +58,7 @@ _ELSEWHERE = {
 
 __all__ = [
     "Check",
+    "Chunks",
     "DefaultDevice",
     "Device",
     "Holder",
@@ -64,6 +68,7 @@ __all__ = [
     "Placement",
     "Synchronized",
     "__version__",
+    "chunks",
     "default_device",
     "devices",
     "disable_pool",

@@ -12,6 +12,7 @@ mod objects;
 mod pool;
 mod process;
 mod report;
+mod stream;
 mod surroundings;
 mod tracking;
 mod witness;
@@ -30,6 +31,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     objects::register(module)?;
     process::register(module)?;
     report::register(module)?;
+    stream::register(module)?;
     tracking::register(module)?;
     witness::register(module)
 }

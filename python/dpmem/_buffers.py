@@ -1,4 +1,4 @@
-"""Device buffers that chunks take turns in: when one may be filled again, and what becomes of an array whose turn is over.
+"""Device buffers that chunks take turns in: when one may be filled again, and what becomes of arrays after their turn.
 
 A buffer may be filled again when two things are known: all work that was queued up to the end of its turn is done (its
 *fence*), and no Python object refers to its memory any more but the buffer itself. The second is a count of
@@ -110,11 +110,6 @@ class Rack:
         self._warned = False
 
     @property
-    def buffer_count(self) -> int:
-        """How many buffers there are now."""
-        return len(self._owned)
-
-    @property
     def parts(self) -> Sequence[Source]:
         """The sources that each buffer has a block for."""
         return self._parts
@@ -130,11 +125,11 @@ class Rack:
         With `behind` its fence may still be pending: whoever fills it does so behind the fence.
         """
         buffer = self._at_hand(behind)
-        if buffer is None and len(self._owned) < self._in_flight:
+        # A variable of the program's that holds a view of the last chunk often takes one of the next: then one more
+        # buffer is all it takes.
+        allowed = self._in_flight + self._all_at_rest_are_held()
+        if buffer is None and len(self._owned) < allowed:
             buffer = self._another()
-        if buffer is None and self._all_at_rest_are_held():
-            # The variable of the program's that holds a view of the last chunk often takes that of the next.
-            buffer = self._another() if len(self._owned) == self._in_flight else None
         if buffer is None and patient:
             buffer = self._waited_for()
         return buffer
@@ -160,12 +155,13 @@ class Rack:
             if not buffer.is_held():
                 self._resting.remove(buffer)
                 return buffer
+        if len(self._owned) == self._in_flight:
+            return self._another()
         # What is held by garbage in cycles only is free once that is collected.
         gc.collect()
         found = self._at_hand(behind=False)
         if found is None:
-            if self._resting:
-                self._leave(self._resting[0])
+            self._leave(self._resting[0])
             found = self._another()
         return found
 
@@ -180,8 +176,8 @@ class Rack:
         # No reference of ours may be told as one of the program's.
         del buffer
         warnings.warn(
-            f"an array that shares memory with an earlier chunk is still there{_by_whom(held)}; it keeps its values, and "
-            f"each chunk that is held like this takes {_native.human_size(size)} more: keep copies instead",
+            f"an array that shares memory with an earlier chunk is still there{_by_whom(held)}; it keeps its values, "
+            f"and each chunk that is held like this takes {_native.human_size(size)} more: keep copies instead",
             RuntimeWarning,
             stacklevel=_depth_of_caller(),
         )
@@ -233,8 +229,8 @@ def _ended_class() -> type:
                 return EndedChunk
             label = object.__getattribute__(self, "_array_obj")
             raise RuntimeError(
-                f"{label} is over: the next chunk may lie in its memory by now. Compute what you need of a chunk before "
-                "the next one is asked for, or keep a copy of it"
+                f"{label} is over: the next chunk may lie in its memory by now. Compute what you need of a chunk "
+                "before the next one is asked for, or keep a copy of it"
             )
 
         def __repr__(self) -> str:

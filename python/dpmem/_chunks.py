@@ -44,7 +44,7 @@ class Chunks:
         self._count = -(-(stop - start) // self.rows)
         self._queue = queue
         self._turn: tuple[_feed.Span, _buffers.Buffer, list[Any]] | None = None
-        self._failure: BaseException | None = None
+        self._failure: str | None = None
         rack = _buffers.Rack(source.parts, self.rows, queue, in_flight)
         spans = _spans(start, stop, self.rows)
         self._feed: _feed.DirectFeed | _feed.StagedFeed
@@ -64,7 +64,7 @@ class Chunks:
 
     def __next__(self) -> tuple[Any, Any]:
         if self._failure is not None:
-            raise self._failure
+            raise RuntimeError(f"these chunks have ended with {self._failure}")
         if not self._finish.alive:
             raise StopIteration
         try:
@@ -74,7 +74,7 @@ class Chunks:
             self._feed.advance()
         except BaseException as failure:
             if isinstance(failure, Exception):
-                self._failure = failure
+                self._failure = f"{type(failure).__name__}: {failure}"
             self.close()
             raise
         if taken is None:

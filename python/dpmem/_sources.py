@@ -62,12 +62,12 @@ class Source:
     @property
     def nbytes(self) -> int:
         """Bytes of the whole, as delivered."""
-        return self.size * self.dtype.itemsize
+        return self.size * int(self.dtype.itemsize)
 
     @property
     def row_nbytes(self) -> int:
         """Bytes of one step along the axis."""
-        return math.prod(self.chunk_shape(1)) * self.dtype.itemsize
+        return math.prod(self.chunk_shape(1)) * int(self.dtype.itemsize)
 
     @property
     def parts(self) -> tuple[Source, ...]:
@@ -168,8 +168,8 @@ class FileSource(_Laid):
         expected = offset + self.nbytes
         if status.st_size < expected:
             raise ValueError(
-                f"`{path}` is truncated: its header ({_extents(self.shape)} {np.dtype(dtype)}) says {expected} bytes, "
-                f"it has {status.st_size}"
+                f"`{path}` is truncated: {_extents(self.shape)} {np.dtype(dtype)} take it to byte {expected}, it ends at "
+                f"byte {status.st_size}"
             )
 
     @classmethod

@@ -107,12 +107,18 @@ class Rack:
         #: Every buffer that is the rack's, and those of them that are not in use, the one used longest ago first.
         self._owned: list[Buffer] = []
         self._resting: list[Buffer] = []
-        self._warned = False
+        #: How many buffers were left to who held them.
+        self._left_count = 0
 
     @property
     def parts(self) -> Sequence[Source]:
         """The sources that each buffer has a block for."""
         return self._parts
+
+    def prepare(self) -> None:
+        """Have a first buffer, before anything is read: if there is no room, it is said at once."""
+        if not self._owned:
+            self._resting.append(self._another())
 
     def put_back(self, buffer: Buffer) -> None:
         """End a buffer's turn."""
@@ -157,8 +163,10 @@ class Rack:
                 return buffer
         if len(self._owned) == self._in_flight:
             return self._another()
-        # What is held by garbage in cycles only is free once that is collected.
-        gc.collect()
+        # What is held by garbage in cycles only is free once that is collected. That takes long, and where it did not
+        # help it helps less and less.
+        if self._left_count & (self._left_count - 1) <= 0:
+            gc.collect()
         found = self._at_hand(behind=False)
         if found is None:
             self._leave(self._resting[0])
@@ -169,9 +177,9 @@ class Rack:
         """Let those who hold a buffer's memory have it."""
         self._resting.remove(buffer)
         self._owned.remove(buffer)
-        if self._warned:
+        self._left_count += 1
+        if self._left_count > 1:
             return
-        self._warned = True
         held, size = buffer.held_memory(), buffer.nbytes
         # No reference of ours may be told as one of the program's.
         del buffer

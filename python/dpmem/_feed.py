@@ -149,6 +149,7 @@ class StagedFeed:
         return span, buffer
 
     def _read_ahead(self) -> None:
+        self.rack.prepare()
         while self._next is not None:
             stage = self._stage()
             if stage is None:

@@ -168,8 +168,8 @@ class FileSource(_Laid):
         expected = offset + self.nbytes
         if status.st_size < expected:
             raise ValueError(
-                f"`{path}` is truncated: {_extents(self.shape)} {np.dtype(dtype)} take it to byte {expected}, it ends at "
-                f"byte {status.st_size}"
+                f"`{path}` is truncated: {_extents(self.shape)} {np.dtype(dtype)} take it to byte {expected}, it ends "
+                f"at byte {status.st_size}"
             )
 
     @classmethod

@@ -135,8 +135,8 @@ def test_buffers_are_used_again(way):
 
 
 USES = """x + 1; 1 + x; x[0]; x[0] = 1; len(x); x.shape; x.sum(); dpnp.sum(x); dpnp.asnumpy(x); float(x); bool(x)
-iter(x); x += 1; x @ x; x == x; ones + x; dpnp.add(ones, 1, out=x); dpnp.copyto(ones, x); dpnp.concatenate([x]); np.asarray(x)
-dpnp.asarray(x); dpnp.where(x, x, x); dpnp.from_dlpack(x); x.get_array(); x.sycl_queue; ones[x]; str(x)
+iter(x); x += 1; x @ x; x == x; ones + x; dpnp.add(ones, 1, out=x); dpnp.copyto(ones, x); dpnp.concatenate([x])
+np.asarray(x); dpnp.asarray(x); dpnp.where(x, x, x); dpnp.from_dlpack(x); x.get_array(); x.sycl_queue; ones[x]; str(x)
 x.__sycl_usm_array_interface__; dpmem.where(x); dpnp.fft.fft(x); dpnp.linalg.norm(x); x.T; x.copy(); x.asnumpy()"""
 
 

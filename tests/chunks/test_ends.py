@@ -44,23 +44,28 @@ def source():
 
 
 def test_the_end(way):
-    for _, x in dpmem.chunks(source(), 10_000):
+    for _, _x in dpmem.chunks(source(), 10_000):
         assert threads() == 1
     assert threads() == 0
-    del x
+    del _x
 
 
 def test_a_break(way):
+    last = None
     for _, x in dpmem.chunks(source(), 1000):
+        last = x
         break
     assert threads() == 0
-    assert float(x.sum()) == sum(range(1000))
+    assert float(last.sum()) == sum(range(1000))
 
 
 def test_an_exception_in_the_loop(way):
-    with pytest.raises(ZeroDivisionError):
+    def loop():
         for _, _x in dpmem.chunks(source(), 1000):
-            1 / 0
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        loop()
 
 
 def test_an_iterator_that_is_forgotten(way):
@@ -105,9 +110,12 @@ def test_a_source_that_fails(way):
 
 
 def test_ctrl_c_in_the_loop(way):
-    with pytest.raises(KeyboardInterrupt):
+    def loop():
         for _ in dpmem.chunks(source(), 10):
             signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        loop()
     assert threads() == 0
 
 

@@ -1,4 +1,4 @@
-"""Files that go, shrink or change while they are read: an error that names the file and the offset, and no wrong data."""
+"""Files that go, shrink or change while they are read: an error with the file and the offset, and no wrong data."""
 
 import os
 
@@ -21,11 +21,15 @@ def path(tmp_path):
 def read_all(path, spoil, *, source=None):
     """The values that came, and the error; `spoil` is called in the first turn."""
     values, it = [], dpmem.chunks(path if source is None else source, 100, in_flight=1)
-    with pytest.raises(OSError) as caught:
+
+    def loop():
         for index, x in it:
             if index.start == 0:
                 spoil()
             values.extend(dpnp.asnumpy(x).tolist())
+
+    with pytest.raises(OSError) as caught:
+        loop()
     assert values == list(range(len(values)))
     # It doesn't look as if it had come to its end.
     with pytest.raises(RuntimeError, match="have ended with"):
@@ -92,9 +96,13 @@ def test_what_a_sliceable_raises_goes_through(way):
             return super().__getitem__(index)
 
     found = []
-    with pytest.raises(KeyError, match="no such chunk"):
+
+    def loop():
         for _, x in dpmem.chunks(Failing(np.arange(9)), 3):
             found.append(dpnp.asnumpy(x).tolist())
+
+    with pytest.raises(KeyError, match="no such chunk"):
+        loop()
     assert found == [[0, 1, 2], [3, 4, 5]]
 
 
@@ -107,8 +115,8 @@ def test_more_files_than_a_process_may_open(tmp_path, way):
     opened = len(os.listdir("/proc/self/fd"))
     resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 40, before[1]))
     try:
-        found = [dpnp.asnumpy(x).tolist() for _, x in dpmem.chunks(f"{tmp_path}/*.npy", 9)]
+        found = [dpnp.asnumpy(x) for _, x in dpmem.chunks(f"{tmp_path}/*.npy", 9)]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    assert sum(found, []) == [number for number in range(120) for _ in range(3)]
-    assert len(os.listdir("/proc/self/fd")) == opened
+    assert np.concatenate(found).tolist() == [number for number in range(120) for _ in range(3)]
+    assert len(os.listdir("/proc/self/fd")) <= opened

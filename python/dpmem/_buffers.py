@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import gc
 import sys
+import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +87,15 @@ class Fence:
         return self._events
 
     def wait(self) -> None:
-        """Until all of it is complete."""
-        for event in self._events:
-            event.wait()
-        self._events = []
+        """Until all of it is complete.
+
+        Asked from time to time: two threads that wait for one queue can block each other for good in the CPU runtime,
+        and where there is work, dpctl's host tasks wait as well.
+        """
+        pause = 0.0
+        while self.pending():
+            time.sleep(pause)
+            pause = min(pause + 1e-5, 5e-4)
 
 
 @functools.cache
@@ -282,5 +288,5 @@ def host_reaches_memory_of(queue: Any) -> bool:
         return False
     pattern = np.arange(size // 4, dtype=np.uint32) * np.uint32(2654435761)
     host_view(memory, pattern.shape, pattern.dtype)[...] = pattern
-    queue.memcpy_async(answer, memory, size).wait()
+    Fence([queue.memcpy_async(answer, memory, size)]).wait()
     return bool((np.frombuffer(answer, pattern.dtype) == pattern).all())

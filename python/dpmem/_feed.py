@@ -144,8 +144,7 @@ class StagedFeed:
                 return None
             self._copy(patient=True)
         span, buffer, events = self.copying.popleft()
-        for event in events:
-            event.wait()
+        Fence(list(events)).wait()
         return span, buffer
 
     def _read_ahead(self) -> None:

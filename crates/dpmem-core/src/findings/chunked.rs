@@ -1,4 +1,5 @@
-//! Whether a line of source works on one chunk after the other: on a slice whose bounds move with the loop.
+//! Whether a line of source works on one chunk after the other: on a slice whose bounds move with the loop, or in a
+//! loop over `dpmem.chunks(...)`.
 //!
 //! A slice of a device array leaves no trace in the runtime, so the text of the program has to tell. It is looked at
 //! line by line, without a parser; what is not evident counts as no chunk.
@@ -6,11 +7,11 @@
 /// Lines above the one in question that are looked at.
 const LOOKED_BACK: u32 = 25;
 
-/// Whether line `line`, or one above it in the same loop, takes a slice bounded by the loop's variable. `text` gives a
-/// line of the file.
+/// Whether line `line`, or one above it in the same loop, takes a slice bounded by the loop's variable, or the loop goes
+/// through `chunks`. `text` gives a line of the file.
 pub(super) fn moves_with_loop(line: u32, text: &dyn Fn(u32) -> Option<String>) -> bool {
     let Some(own) = text(line) else { return false };
-    if has_moving_slice(&own, &loop_variables(&own)) {
+    if has_moving_slice(&own, &loop_variables(&own)) || goes_through_chunks(&own) {
         return true;
     }
     let mut depth = indentation(&own);
@@ -27,7 +28,7 @@ pub(super) fn moves_with_loop(line: u32, text: &dyn Fn(u32) -> Option<String>) -
         depth = indentation(&above);
         let variables = loop_variables(&above);
         if !variables.is_empty() {
-            return body.iter().any(|line| has_moving_slice(line, &variables));
+            return goes_through_chunks(&above) || body.iter().any(|line| has_moving_slice(line, &variables));
         }
         if above.trim_start().starts_with("def ") || above.trim_start().starts_with("class ") {
             break;
@@ -54,6 +55,15 @@ fn loop_variables(line: &str) -> Vec<&str> {
         }
     }
     names
+}
+
+/// Whether `for ... in` on a line goes through what a function `chunks` answers.
+fn goes_through_chunks(line: &str) -> bool {
+    let iterated =
+        line.split("for ").skip(1).filter_map(|rest| rest.split_once(" in ")).map(|(_, after)| after);
+    iterated
+        .flat_map(|text| text.match_indices("chunks(").map(move |(at, _)| &text[..at]))
+        .any(|before| before.chars().next_back().is_none_or(|c| !is_name(c)))
 }
 
 /// Whether a subscript on the line has bounds on both sides of a colon, one of them with one of the names.
@@ -92,6 +102,20 @@ mod tests {
         assert!(moves(
             "for k in range(9):\n    part = x[k * n:(k + 1) * n, :]\n    if part.size:\n        y = float(part.sum())"
         ));
+    }
+
+    #[test]
+    fn loops_over_chunks() {
+        assert!(moves(
+            "for index, x in dpmem.chunks(path, 100):\n    y = x * x\n    total += float(y.sum())"
+        ));
+        assert!(moves("for _, x in enumerate(chunks(path)):\n    total += float(x.sum())"));
+        assert!(moves("total = sum(float(x.sum()) for _, x in dpmem.chunks(path))"));
+        assert!(!moves(
+            "for _, x in dpmem.chunks(path):\n    for step in range(100):\n        v = float(x.sum())"
+        ));
+        assert!(!moves("for x in mychunks(path):\n    total += float(x.sum())"));
+        assert!(!moves("x = chunks(path)\nfor step in range(9):\n    total += float(x.sum())"));
     }
 
     #[test]

@@ -16,8 +16,8 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     what: "Fires for a line that read a value of a device array (`float()`, `int()`, `bool()`, `item()`, printing, an implicit
 truth test) 20 times or more at one place; what a library function reads for itself doesn't count. Left alone are lines
 that read once per chunk (the same function sends new data to the device, or draws it there, at least half as often, or
-the loop works on a slice that moves with it), once per epoch (another line of the same function, or of what it calls, gave the device
-work four times as often), or less than four times a second.",
+the loop works on a slice that moves with it or goes through `dpmem.chunks`), once per epoch (another line of the same
+function, or of what it calls, gave the device work four times as often), or less than four times a second.",
     explanation: None,
 };
 

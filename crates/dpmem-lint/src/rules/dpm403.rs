@@ -225,7 +225,7 @@ fn is_large_step(model: &Model<'_>, id: LoopId) -> bool {
         LoopKind::Comprehension(_, generator) => Some(&generator.iter),
         LoopKind::While(_) => None,
     };
-    if names_large_step(model, id) {
+    if names_large_step(model, id) || iterated.is_some_and(|iterated| goes_through_chunks(model, iterated)) {
         return true;
     }
     // `range(0, n, chunk)` walks in chunks, `glob` over files.
@@ -257,6 +257,13 @@ fn is_large_step(model: &Model<'_>, id: LoopId) -> bool {
         }
     }
     false
+}
+
+/// `dpmem.chunks(...)`, bare or in a call such as `enumerate`.
+fn goes_through_chunks(model: &Model<'_>, iterated: &Expr) -> bool {
+    let Expr::Call(call) = iterated else { return false };
+    model.path(&call.func) == Some("dpmem.chunks")
+        || call.arguments.args.iter().any(|argument| goes_through_chunks(model, argument))
 }
 
 /// New host data goes to the device, or is read from a file: a chunk.

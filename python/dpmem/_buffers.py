@@ -1,9 +1,10 @@
 """Device buffers that chunks take turns in: when one may be filled again, and what becomes of arrays after their turn.
 
-A buffer may be filled again when two things are known: all work that was queued up to the end of its turn is done (its
+A buffer may be filled again when two things are known: all work that was queued while the program had it is done (its
 *fence*), and no Python object refers to its memory any more but the buffer itself. The second is a count of
 references: views, slices, `usm_ndarray`s and memory objects made of the array that was handed out all refer to the one
 memory object. A buffer that somebody still refers to is never filled; it is passed over, and in the end left to them.
+Queued work holds no such reference, so a buffer that was held after its turn gets a new fence once it is let go.
 
 The array that was handed out is taken out of use when its turn ends. Used by one thread at a time.
 """
@@ -38,6 +39,8 @@ class Buffer:
         self.memories = [dpctl.memory.MemoryUSMDevice(size, queue=queue) for size in sizes]
         self.nbytes = sum(sizes)
         self.fence = Fence([])
+        #: Whether anybody still referred to it when its turn ended, and may have queued more work behind its fence.
+        self.has_escaped = False
         self._own_references = self._references()
 
     def _of(self, parts: Sequence[Source]) -> Any:
@@ -129,6 +132,8 @@ class Rack:
 
     def put_back(self, buffer: Buffer) -> None:
         """End a buffer's turn."""
+        # In this order: whoever lets go in between has queued its work before the fence.
+        buffer.has_escaped = buffer.is_held()
         buffer.fence = Fence.behind(self._queue)
         self._resting.append(buffer)
 
@@ -149,10 +154,19 @@ class Rack:
 
     def _at_hand(self, behind: bool) -> Buffer | None:
         for buffer in self._resting:
-            if (behind or not buffer.fence.pending()) and not buffer.is_held():
+            if self._is_free(buffer) and (behind or not buffer.fence.pending()):
                 self._resting.remove(buffer)
                 return buffer
         return None
+
+    def _is_free(self, buffer: Buffer) -> bool:
+        """Whether nobody refers to it; its fence is behind all that was queued with it then."""
+        if buffer.is_held():
+            return False
+        if buffer.has_escaped:
+            buffer.has_escaped = False
+            buffer.fence = Fence.behind(self._queue)
+        return True
 
     def _all_at_rest_are_held(self) -> bool:
         return bool(self._resting) and all(not b.fence.pending() and b.is_held() for b in self._resting)
@@ -163,22 +177,28 @@ class Rack:
         return buffer
 
     def _waited_for(self) -> Buffer:
-        for buffer in list(self._resting):
-            buffer.fence.wait()
-            if not buffer.is_held():
-                self._resting.remove(buffer)
-                return buffer
-        if len(self._owned) == self._in_flight:
+        found = self._free_in_time()
+        if found is None and len(self._owned) == self._in_flight:
             return self._another()
         # What is held by garbage in cycles only is free once that is collected. That takes long, and where it did not
         # help it helps less and less.
-        if self._left_count & (self._left_count - 1) <= 0:
+        if found is None and self._left_count & (self._left_count - 1) <= 0:
             gc.collect()
-        found = self._at_hand(behind=False)
+            found = self._free_in_time()
         if found is None:
             self._leave(self._resting[0])
             found = self._another()
         return found
+
+    def _free_in_time(self) -> Buffer | None:
+        """A buffer that nobody refers to, once its fence has passed."""
+        for buffer in list(self._resting):
+            buffer.fence.wait()
+            if self._is_free(buffer):
+                buffer.fence.wait()
+                self._resting.remove(buffer)
+                return buffer
+        return None
 
     def _leave(self, buffer: Buffer) -> None:
         """Let those who hold a buffer's memory have it."""

@@ -249,6 +249,23 @@ def test_a_buffer_is_not_filled_while_queued_work_reads_it(way, in_flight, work)
         assert bits(dpnp.asnumpy(one)) == bits(other)
 
 
+@pytest.mark.parametrize("in_flight", [1, 3])
+def test_a_buffer_is_not_filled_while_work_reads_a_view_that_was_let_go(way, in_flight):
+    array = np.random.default_rng(1).random((12, 1 << 19)).astype("f4")
+    busy, found, last = dpnp.ones(1 << 21, dtype="f4"), {}, None
+    for index, x in dpmem.chunks(array, 1, in_flight=in_flight):
+        if last is None:
+            last = x[:]
+            continue
+        # Work on a view of the chunk before, as of its edge: queued after that chunk's turn, and behind other work.
+        slow = busy
+        for _ in range(8):
+            slow = dpnp.sin(slow)
+        found[index.start - 1], last = last * 2, None
+    for row, doubled in found.items():
+        assert bits(dpnp.asnumpy(doubled)) == bits(array[row : row + 1] * np.float32(2))
+
+
 def test_work_on_another_queue_is_waited_for(way):
     # The same memory seen by a second queue of the context: no copy is made, so nothing else would wait for it.
     array = np.random.default_rng(1).random((12, 256, 256))

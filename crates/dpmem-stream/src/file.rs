@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use crate::{Error, Origin};
 
@@ -18,14 +19,16 @@ pub struct FileOrigin {
     identity: Identity,
 }
 
-/// Device and inode.
-type Identity = (u64, u64);
+/// Device and inode, and when the file was made: many file systems give the inode of a file that is gone to the next
+/// one at once. None where the system can't tell.
+type Identity = (u64, u64, Option<SystemTime>);
 
 impl FileOrigin {
-    /// The file `path` that was on `device` as `inode` when somebody looked at it.
+    /// The file `path` that was on `device` as `inode` when somebody looked at it, just now.
     #[must_use]
     pub fn new(path: PathBuf, device: u64, inode: u64) -> FileOrigin {
-        FileOrigin { path, identity: (device, inode) }
+        let created = std::fs::metadata(&path).and_then(|metadata| metadata.created()).ok();
+        FileOrigin { path, identity: (device, inode, created) }
     }
 }
 
@@ -73,7 +76,7 @@ fn open(origin: &FileOrigin, offset: u64) -> Result<File, Error> {
     let failed = |source| Error::Open { path: origin.path.clone(), offset, source };
     let file = File::open(&origin.path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
-    if (metadata.dev(), metadata.ino()) != origin.identity {
+    if (metadata.dev(), metadata.ino(), metadata.created().ok()) != origin.identity {
         return Err(Error::Replaced { path: origin.path.clone(), offset });
     }
     Ok(file)
@@ -132,6 +135,12 @@ mod tests {
         std::fs::write(&other, [2; 8]).expect("room");
         std::fs::rename(&other, &path).expect("both are there");
         let mut found = [0; 8];
+        let error = origin.read(3, &mut found[..5], &mut OpenFiles::default()).expect_err("another");
+        assert!(matches!(error, Error::Replaced { offset: 3, .. }), "{error}");
+        std::fs::remove_file(&path).expect("it is there");
+        // Its inode may be that of the first one.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::fs::write(&path, [3; 8]).expect("room");
         let error = origin.read(3, &mut found[..5], &mut OpenFiles::default()).expect_err("another");
         assert!(matches!(error, Error::Replaced { offset: 3, .. }), "{error}");
         std::fs::remove_file(&path).expect("it is there");

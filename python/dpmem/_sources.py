@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import glob
 import math
+import operator
 import os
 from typing import TYPE_CHECKING, Any, cast
 
@@ -47,6 +48,8 @@ class Source:
 
     def __init__(self, shape: Sequence[int], dtype: Any, axis: int, name: str) -> None:
         self.shape = tuple(int(extent) for extent in shape)
+        if min(self.shape, default=0) < 0:
+            raise ValueError(f"{name} says that it has {_extents(self.shape)} items")
         self.dtype = _deliverable(dtype, name)
         self.axis = _checked_axis(axis, self.shape, name)
         self.name = name
@@ -162,7 +165,8 @@ class FileSource(_Laid):
     def __init__(
         self, path: str, shape: Sequence[int], dtype: Any, axis: int, *, offset: int, fortran: bool, status: Any
     ) -> None:
-        origin = _native.stream_file(path, status.st_dev, status.st_ino)
+        # The program may change its folder meanwhile.
+        origin = _native.stream_file(os.path.abspath(path), status.st_dev, status.st_ino)
         super().__init__(shape, dtype, axis, f"`{path}`", origin=origin, offset=offset, fortran=fortran)
         self.path, self._status = path, status
         expected = offset + self.nbytes
@@ -215,7 +219,11 @@ class SlicedSource(Source):
 
     def _fill(self, start: int, stop: int, target: Any) -> None:
         index = (*(slice(None),) * self.axis, slice(start, stop))
-        found = np.asarray(self._sliceable[index])
+        found = self._sliceable[index]
+        if np.ma.is_masked(found):
+            # As netCDF4 has them.
+            raise ValueError(f"{self.name} answered rows {start} to {stop} with masked values: fill them first")
+        found = np.asarray(found)
         if found.shape != target.shape or found.dtype.newbyteorder("=") != target.dtype:
             raise ValueError(
                 f"{self.name} answered rows {start} to {stop} with {_extents(found.shape)} {found.dtype}, "
@@ -435,6 +443,8 @@ def _header(file: Any, path: str) -> tuple[tuple[int, ...], bool, Any]:
     layout = cast("Any", np.lib.format)
     try:
         version = layout.read_magic(file)
+        if version not in ((1, 0), (2, 0), (3, 0)):
+            raise ValueError(f"version {version[0]}.{version[1]} of the format is not known")
         # Version 3 differs from 2 in the encoding of field names only, and what has fields is refused.
         read = layout.read_array_header_1_0 if version == (1, 0) else layout.read_array_header_2_0
         shape, fortran, dtype = read(file)
@@ -459,6 +469,7 @@ def _deliverable(dtype: Any, name: str) -> Any:
 def _checked_axis(axis: int, shape: tuple[int, ...], name: str) -> int:
     if not shape:
         raise ValueError(f"{name} is 0-dimensional: there is no axis to cut along")
+    axis = operator.index(axis)
     if not -len(shape) <= axis < len(shape):
         raise ValueError(f"{name} has {len(shape)} dimensions, so there is no axis {axis}")
     return axis % len(shape)

@@ -222,10 +222,19 @@ def test_damaged_files_are_told_when_they_are_opened(tmp_path):
     path.write_bytes(whole[:-9])
     with pytest.raises(ValueError, match=rf"`{path}` is truncated: 100 float64 .* byte 928, it ends at byte 919"):
         open_source(path)
-    for damaged in (b"", b"PK\3\4 a zip archive", whole[:20], b"\x93NUMPY\x09\x00" + whole[8:]):
+    for damaged in (
+        b"",
+        b"PK\3\4 a zip archive",
+        whole[:20],
+        b"\x93NUMPY\x09\x00" + whole[8:],
+        whole[:7] + b"\1" + whole[8:],
+    ):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match=f"`{path}` is no .npy file"):
             open_source(path)
+    path.write_bytes(whole.replace(b"(100,), ", b"(9,-11),"))
+    with pytest.raises(ValueError, match="says that it has 9 × -11 items"):
+        open_source(path)
     with pytest.raises(IsADirectoryError):
         open_source(tmp_path)
 
@@ -242,6 +251,15 @@ def test_sliceables_that_lie_are_caught():
     with pytest.raises(TypeError, match="NumPy doesn't know"):
         open_source(strange)
     assert isinstance(open_source(Sliceable(np.zeros(5))), SlicedSource)
+
+
+def test_masks_are_not_lost():
+    # netCDF4 answers with masked arrays always, whether anything is masked or not.
+    values = np.ma.masked_array(np.arange(6.0), np.arange(6) == 4)
+    source = open_source(Sliceable(values))
+    same(source.read(0, 4), np.arange(4.0))
+    with pytest.raises(ValueError, match="rows 4 to 6 with masked values"):
+        source.read(4, 6)
 
 
 def test_arrays_that_are_on_a_device_are_sent_back():

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 import sys
 import time
 import warnings
@@ -35,7 +36,7 @@ class Buffer:
         import dpctl.memory
 
         self._shapes = [part.chunk_shape(rows) for part in parts]
-        sizes = [max(1, int(np.prod(shape, dtype=np.int64)) * part.dtype.itemsize) for shape, part in self._of(parts)]
+        sizes = [max(1, math.prod(shape) * part.dtype.itemsize) for shape, part in self._of(parts)]
         self.memories = [dpctl.memory.MemoryUSMDevice(size, queue=queue) for size in sizes]
         self.nbytes = sum(sizes)
         self.fence = Fence([])
@@ -292,18 +293,23 @@ def host_view(memory: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return np.asarray(_Window(memory, shape, dtype))
 
 
-@functools.cache
 def host_reaches_memory_of(queue: Any) -> bool:
     """Whether the host can write a device's memory as it writes its own, so that no copy is needed.
 
     Asked of CPUs only, and believed only after a look: the system must find the memory in this process, writable, and
     the device must read there what the host has written.
     """
-    if not queue.sycl_device.is_cpu:
-        return False
+    device = queue.sycl_device
+    return device.is_cpu and _host_reaches(device)
+
+
+@functools.cache
+def _host_reaches(device: Any) -> bool:
+    import dpctl
     import dpctl.memory
 
-    size = 1 << 16
+    # Of its own: the program's may be many, and what is remembered should keep none of them.
+    queue, size = dpctl.SyclQueue(device), 1 << 16
     memory, answer = dpctl.memory.MemoryUSMDevice(size, queue=queue), dpctl.memory.MemoryUSMHost(size, queue=queue)
     if not _native.stream_reachable(int(memory._pointer), size):
         return False

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+import os
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +29,16 @@ class Chunks:
     def __init__(
         self, source: Source, rows: int | None, queue: Any, in_flight: int, start: int, stop: int | None
     ) -> None:
-        length = len(source)
+        length, in_flight, start = len(source), operator.index(in_flight), operator.index(start)
         if in_flight < 1:
             raise ValueError(f"at least one chunk must be in flight, got in_flight={in_flight}")
         if not 0 <= start <= length:
             raise ValueError(f"start must lie between 0 and {length}, got {start}")
-        stop = length if stop is None else stop
+        stop = length if stop is None else operator.index(stop)
         if not start <= stop <= length:
             raise ValueError(f"stop must lie between {start} and {length}, got {stop}")
+        # NumPy's narrow integers would overflow when they are added up.
+        rows = None if rows is None else operator.index(rows)
         if rows is not None and rows < 1:
             raise ValueError(f"a chunk has at least one row, got rows={rows}")
         for part in source.parts:
@@ -42,7 +47,8 @@ class Chunks:
         self.source = source
         self.rows = min(rows or default_rows(source, queue, in_flight), max(stop - start, 1))
         self._count = -(-(stop - start) // self.rows)
-        self._queue = queue
+        self._queue, self._process = queue, os.getpid()
+        self._advancing = threading.Lock()
         self._turn: tuple[_feed.Span, _buffers.Buffer, list[Any]] | None = None
         self._failure: str | None = None
         rack = _buffers.Rack(source.parts, self.rows, queue, in_flight)
@@ -63,28 +69,47 @@ class Chunks:
         return self
 
     def __next__(self) -> tuple[Any, Any]:
+        if not self._advancing.acquire(blocking=False):
+            raise RuntimeError("these chunks are being asked for the next one already: use them in one thread")
+        try:
+            return self._advance()
+        finally:
+            self._advancing.release()
+
+    def _advance(self) -> tuple[Any, Any]:
         if self._failure is not None:
             raise RuntimeError(f"these chunks have ended with {self._failure}")
         if not self._finish.alive:
             raise StopIteration
         try:
-            self._end_turn()
-            self._feed.advance()
-            taken = self._feed.take()
-            self._feed.advance()
+            if self._process != os.getpid():
+                # Queues didn't come along either: nothing here may touch one.
+                raise RuntimeError("these chunks stayed in the process that this one was forked from")
+            handed = self._next_turn()
         except BaseException as failure:
-            if isinstance(failure, Exception):
-                self._failure = f"{type(failure).__name__}: {failure}"
+            # Whatever it was, a chunk may be lost: this must not look like the end.
+            self._failure = f"{type(failure).__name__}: {failure}"
             self.close()
+            if isinstance(failure, StopIteration):
+                raise RuntimeError(f"{self.source.name} raised StopIteration") from failure
             raise
-        if taken is None:
+        if handed is None:
             self.close()
             raise StopIteration
+        return handed
+
+    def _next_turn(self) -> tuple[Any, Any] | None:
+        """End the turn of one chunk and begin the next one's; None after the last."""
+        self._end_turn()
+        self._feed.advance()
+        taken = self._feed.take()
+        self._feed.advance()
+        if taken is None:
+            return None
         span, buffer = taken
         arrays = self._arrays(span, buffer)
         self._turn = (span, buffer, arrays)
-        parts = self.source.parts
-        handed = arrays[0] if parts == (self.source,) else tuple(arrays)
+        handed = arrays[0] if self.source.parts == (self.source,) else tuple(arrays)
         return self.source.index(*span), handed
 
     def _arrays(self, span: _feed.Span, buffer: _buffers.Buffer) -> list[Any]:

@@ -94,8 +94,8 @@ class DirectFeed:
 
     def close(self) -> None:
         """End the thread and let the memory go, as soon as nothing works on it."""
-        self._reader.close()
         if os.getpid() == self._process:
+            self._reader.close()
             self._filling.clear()
             self.rack.settle()
 
@@ -195,10 +195,10 @@ class StagedFeed:
 
     def close(self) -> None:
         """End the thread and let the memory go, as soon as nothing works on it."""
-        self._reader.close()
         if os.getpid() == self._process:
-            for _, fence in self._draining:
-                fence.wait()
+            self._reader.close()
+            # Copies are done in order, so this stands behind each, also behind one whose event was lost to Ctrl-C.
+            Fence([self._copies.submit_barrier()]).wait()
             self._draining.clear()
             self._filling.clear()
             self.copying.clear()

@@ -88,6 +88,11 @@ def test_start_stop_and_length():
     for wrong in ({"start": 11}, {"start": -1}, {"start": 3, "stop": 2}, {"stop": 11}, {"in_flight": 0}, {"rows": 0}):
         with pytest.raises(ValueError, match=r"must|at least"):
             dpmem.chunks(array, **wrong)
+    # In their own arithmetic, 100 + 100 is negative.
+    assert [index.stop for index, _ in dpmem.chunks(np.zeros(250), np.int8(100), axis=np.int8(0))] == [100, 200, 250]
+    for wrong in ({"rows": 2.5}, {"start": 1.0}, {"stop": 1.0}, {"in_flight": 1.5}, {"axis": 0.0}):
+        with pytest.raises(TypeError, match="integer"):
+            dpmem.chunks(array, **wrong)
     with pytest.raises(TypeError, match="not both"):
         dpmem.chunks(array, device="cpu", queue=dpctl.SyclQueue())
 

@@ -200,6 +200,28 @@ def test_two_threads_with_an_iterator_each(way):
     assert found == {1: source().sum(), 2: (2 * source()).sum()}
 
 
+def test_two_threads_with_one_iterator(way):
+    asked, answer = threading.Event(), threading.Event()
+
+    class Waiting:
+        shape, dtype = (4,), np.dtype("f4")
+
+        def __getitem__(self, index):
+            asked.set()
+            answer.wait(60)
+            return np.arange(4, dtype="f4")[index]
+
+    it, found = dpmem.chunks(Waiting(), 2), []
+    worker = threading.Thread(target=lambda: found.extend(dpnp.asnumpy(x).tolist() for _, x in it))
+    worker.start()
+    assert asked.wait(60)
+    with pytest.raises(RuntimeError, match="use them in one thread"):
+        next(it)
+    answer.set()
+    worker.join()
+    assert found == [[0, 1], [2, 3]]
+
+
 def test_python_goes_on_while_the_thread_reads(tmp_path):
     # The reader needs no GIL: a thread that never lets it go can't keep it from reading.
     np.save(tmp_path / "a.npy", np.ones(2_000_000))

@@ -60,6 +60,22 @@ def test_a_file_that_is_replaced_or_removed_before_it_is_read(path, tmp_path, wa
         source.read(500, 600)
 
 
+def test_a_file_that_is_removed_and_made_anew_before_it_is_read(path, way):
+    # Many file systems give the new file the inode of the old one.
+    it = dpmem.chunks(path, 100)
+    path.unlink()
+    np.save(path, np.zeros(1000))
+    with pytest.raises(OSError, match=rf"`{path}` at byte {HEADER}: another file has taken its place"):
+        next(it)
+
+
+def test_a_relative_path_is_of_the_folder_at_the_beginning(path, way, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    it = dpmem.chunks(path.name, 500)
+    monkeypatch.chdir("/")
+    assert [float(x.sum()) for _, x in it] == [sum(range(500)), sum(range(500, 1000))]
+
+
 def test_a_file_that_is_removed_while_it_is_read_is_read_to_its_end(path, way):
     found = []
     for _, x in dpmem.chunks(path, 100):
@@ -104,6 +120,27 @@ def test_what_a_sliceable_raises_goes_through(way):
     with pytest.raises(KeyError, match="no such chunk"):
         loop()
     assert found == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("raised", [StopIteration, KeyboardInterrupt])
+def test_what_cuts_a_turn_short_does_not_look_like_the_end(raised, way):
+    class Failing(Sliceable):
+        def __getitem__(self, index):
+            if index[0].start == 6:
+                raise raised
+            return super().__getitem__(index)
+
+    it, found = dpmem.chunks(Failing(np.arange(9)), 3), []
+
+    def loop():
+        for _, x in it:
+            found.append(dpnp.asnumpy(x).tolist())
+
+    with pytest.raises(RuntimeError if raised is StopIteration else raised):
+        loop()
+    assert found == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(RuntimeError, match=f"have ended with {raised.__name__}"):
+        next(it)
 
 
 def test_more_files_than_a_process_may_open(tmp_path, way):

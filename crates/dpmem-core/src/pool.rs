@@ -245,6 +245,14 @@ impl<U: Upstream> Pool<U> {
         }
     }
 
+    /// What is known of the block that begins at `base`, if `address` lies in it. Upstream may cut its own blocks up and
+    /// name the begin of the whole.
+    pub fn known_around(&self, base: usize, address: usize) -> Option<Known> {
+        let held = self.held.get(base)?;
+        let inside = address.checked_sub(base).is_some_and(|offset| (offset as u64) < held.bytes);
+        if inside { self.known(base) } else { None }
+    }
+
     /// Gives cached blocks of a device back, of all devices if `None`, oldest first, until `wanted` bytes are free.
     /// How many bytes went.
     pub fn trim(&self, upstream: &U, device: Option<DeviceId>, wanted: u64, which: Trim) -> u64 {

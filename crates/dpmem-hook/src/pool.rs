@@ -382,8 +382,8 @@ pub(crate) fn alloc_info(
     if !USED.load(Ordering::Acquire) {
         return None;
     }
-    let base = base_of(context, pointer)?;
-    let known = pool().known(base)?;
+    let around = || pool().known_around(base_of(context, pointer)?, pointer as usize);
+    let known = pool().known(pointer as usize).or_else(around)?;
     let (size, word) = match (known, property) {
         (Known::InUse(asked), abi::USM_ALLOC_INFO_SIZE) => (size_of::<usize>(), asked as usize),
         (Known::Free, abi::USM_ALLOC_INFO_TYPE) => (size_of::<u32>(), abi::USM_TYPE_UNKNOWN as usize),

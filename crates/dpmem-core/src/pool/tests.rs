@@ -139,6 +139,8 @@ fn a_block_is_as_large_as_asked_for_and_known_by_its_size() {
         assert!(lock(&upstream.state).blocks[&address] >= 5000);
         assert_eq!(pool.known(address), Some(Known::InUse(5000)));
         assert_eq!(pool.known(address + 1), None, "only its start is known");
+        assert_eq!(pool.known_around(address, address + 4999), Some(Known::InUse(5000)));
+        assert_eq!(pool.known_around(address, address + 8192), None, "upstream's whole is larger");
         assert_eq!(pool.reading(DeviceId::new(1)).in_use_bytes, 5000);
         assert_eq!(pool.free(upstream, address), Freed::Done);
         assert_ne!(pool.known(address), Some(Known::InUse(5000)));

@@ -9,6 +9,17 @@ import pytest
 from .fixtures import Machine
 
 GIB = 1 << 30
+#: Small blocks lie in one larger piece of the adapter's. Each goes back to the pool when its successor is there.
+POOLED = """
+import dpctl.memory, dpmem
+block = dpctl.memory.MemoryUSMDevice(8)
+dpmem.enable_pool()
+kinds = []
+for _ in range(6):
+    block = dpctl.memory.MemoryUSMDevice(8)
+    kinds.append(block.get_usm_type())
+print(set(kinds))
+"""
 FREE = """
 import dpctl, dpctl.memory, json
 from dpctl.utils import intel_device_info
@@ -23,6 +34,12 @@ controls.set_others(20 << 30)
 told.append(free())
 print(json.dumps(told))
 """
+
+
+@pytest.mark.parametrize("adapter", ["v1", "v2"])
+def test_a_small_block_of_the_pool_is_not_taken_for_its_neighbour(workstation: Machine, adapter: str) -> None:
+    ended = workstation.adapter(adapter).run(POOLED)
+    assert (ended.exit_code, ended.stdout) == (0, "{'device'}\n"), ended.stderr
 
 
 @pytest.mark.parametrize(("adapter", "other"), [("v1", "V2"), ("v2", "V1")])

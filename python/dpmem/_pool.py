@@ -121,6 +121,59 @@ def on_out_of_memory(callback: Callable[[Any], object]) -> Callable[[Any], objec
     return _out_of_memory.add_callback(callback)
 
 
+class borrowed:
+    """The pool and a recording for the duration of a job, unless they are on already; afterwards all is as it was.
+
+    Jobs may overlap: what the first has switched on, the last switches off. Where the runtime can't be observed the
+    job goes on without, and `reason` says why.
+    """
+
+    _users = 0
+    _began_recording = False
+    _began_caching = False
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._entered = False
+
+    def __enter__(self) -> borrowed:
+        with _tracking._lock:
+            if borrowed._users == 0:
+                recording = _tracking.is_tracking()
+                try:
+                    _begin()
+                except RuntimeError as error:
+                    self.reason = str(error)
+                    return self
+                borrowed._began_recording = not recording
+                borrowed._began_caching = not _native.pool_status()[1]
+                if borrowed._began_caching:
+                    _native.pool_cache(True)
+            borrowed._users += 1
+            self._entered = True
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with _tracking._lock:
+            if not self._entered:
+                return
+            self._entered = False
+            borrowed._users -= 1
+            if borrowed._users:
+                return
+            if borrowed._began_caching:
+                _native.pool_cache(False)
+            if borrowed._began_recording:
+                _tracking.stop()
+                if not _native.pool_status()[0] and _native.hook_status()["phase"] == "installed":
+                    _native.hook_remove()
+
+    @property
+    def owns_cache(self) -> bool:
+        """Whether what is cached came from jobs alone."""
+        return self._entered and borrowed._began_caching
+
+
 def _text(limit: int | str) -> str:
     if isinstance(limit, bool) or not isinstance(limit, (int, str)):
         raise TypeError(f"expected a size as a number of bytes or a text such as '4GiB', got {limit!r}")

@@ -51,8 +51,8 @@ pub use install::{
     Phase, Status, arm, listen, prove, remove, runtime_is_up, start_now, status, stop, when_in,
 };
 pub use pool::{
-    PoolStatus, Shortage, Stage, device_room, entry, on_shortage, places, poison, pool_adopt, pool_configure,
-    pool_empty, pool_limit, pool_limit_of, pool_reading, pool_reset_peak, pool_status,
+    PoolStatus, Shortage, Stage, device_room, entry, on_shortage, places, poison, pool_adopt, pool_cache,
+    pool_configure, pool_empty, pool_limit, pool_limit_of, pool_reading, pool_reset_peak, pool_status,
 };
 pub use published::unpublish;
 pub use recorder::{Recording, adopt, recording, set_libraries, set_stack_depth};

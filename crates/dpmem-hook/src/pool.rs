@@ -106,6 +106,12 @@ pub fn pool_configure(caching: bool, limit: Option<Size>) {
     apply();
 }
 
+/// Switches keeping freed blocks on or off and leaves the limits as they are.
+pub fn pool_cache(caching: bool) {
+    settings().caching = caching;
+    apply();
+}
+
 /// The limit of one device from now on; `None` for none. The limit before.
 pub fn pool_limit(device: DeviceId, limit: Option<u64>) -> Option<u64> {
     if device == DeviceId::NONE || fork::is_child() {

@@ -16,6 +16,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hook_remove, module)?)?;
     module.add_function(wrap_pyfunction!(size_parse, module)?)?;
     module.add_function(wrap_pyfunction!(pool_configure, module)?)?;
+    module.add_function(wrap_pyfunction!(pool_cache, module)?)?;
     module.add_function(wrap_pyfunction!(pool_limit, module)?)?;
     module.add_function(wrap_pyfunction!(pool_limit_of, module)?)?;
     module.add_function(wrap_pyfunction!(pool_empty, module)?)?;
@@ -53,6 +54,12 @@ fn pool_configure(py: Python<'_>, caching: bool, limit: Option<&str>) -> PyResul
     let limit = limit.map(Size::parse).transpose().map_err(PyValueError::new_err)?;
     py.detach(|| dpmem_hook::pool_configure(caching, limit));
     Ok(())
+}
+
+/// Switches caching on or off and leaves the limits as they are.
+#[pyfunction]
+fn pool_cache(py: Python<'_>, caching: bool) {
+    py.detach(|| dpmem_hook::pool_cache(caching));
 }
 
 fn device_of(name: &str) -> PyResult<DeviceId> {

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from dpmem._devices import DefaultDevice, Device, MemoryInfo, default_device, devices, mem_get_info
     from dpmem._doctor import Check, doctor
     from dpmem._live import Holder, LiveBlock, Synchronized, holders, live, synchronize
+    from dpmem._map import map_chunks
     from dpmem._native import __version__
     from dpmem._out_of_memory import last_out_of_memory
     from dpmem._placement import Placement, where
+    from dpmem._plan import ChunkPlan, plan_chunks
     from dpmem._pool import (
         disable_pool,
         empty_cache,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 _ELSEWHERE = {
     "Check": "_doctor",
     "Chunks": "_chunks",
+    "ChunkPlan": "_plan",
     "DefaultDevice": "_devices",
     "Device": "_devices",
     "MemoryInfo": "_devices",
@@ -52,12 +55,15 @@ _ELSEWHERE = {
     "default_device": "_devices",
     "devices": "_devices",
     "doctor": "_doctor",
+    "map_chunks": "_map",
     "mem_get_info": "_devices",
+    "plan_chunks": "_plan",
     "where": "_placement",
 }
 
 __all__ = [
     "Check",
+    "ChunkPlan",
     "Chunks",
     "DefaultDevice",
     "Device",
@@ -79,6 +85,7 @@ __all__ = [
     "is_tracking",
     "last_out_of_memory",
     "live",
+    "map_chunks",
     "max_memory_allocated",
     "max_memory_reserved",
     "mem_get_info",
@@ -88,6 +95,7 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "on_out_of_memory",
+    "plan_chunks",
     "recording_gap",
     "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",

@@ -1,0 +1,141 @@
+"""Running out of memory inside the function: smaller chunks, the same result, said once."""
+
+import subprocess
+import sys
+
+import dpnp
+import numpy as np
+import pytest
+
+import dpmem
+
+#: A limit can only be set where the process has a queue.
+QUEUE = dpnp.empty(0).sycl_queue
+
+
+@pytest.fixture
+def data():
+    return np.random.default_rng(4).standard_normal((4096, 16))
+
+
+@pytest.fixture
+def limited():
+    """Hardly more room than a few chunks need."""
+
+    def limit(size):
+        dpmem.start()
+        dpmem.set_memory_limit(dpmem.memory_reserved() + size)
+
+    yield limit
+    dpmem.disable_pool()
+    dpmem.stop()
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [lambda x: x * 2 + x * 3 + x * 4, lambda x: dpnp.sort(x * 1, axis=0).sum(axis=1) * 0 + x.sum(axis=1)],
+    ids=["dpctl", "c++"],
+)
+def test_the_chunk_is_halved_until_it_fits(data, limited, fn, tmp_path, capfd):
+    expected = dpnp.asnumpy(fn(dpnp.asarray(data)))
+    plan = dpmem.plan_chunks(fn, data)
+    limited(data.nbytes * 2)
+    got = dpmem.map_chunks(fn, data, plan=plan, rows=4096, in_flight=1, out=tmp_path / "o.npy")
+    assert got.tobytes() == expected.tobytes()
+    said = capfd.readouterr().err
+    assert said.count("dpmem:") == 1
+    assert "a chunk of 4,096 rows ran out of memory" in said
+    assert "2,048 rows" in said
+
+
+def test_reductions_count_each_row_once(data, limited, capfd):
+    plan = dpmem.plan_chunks(lambda x: x * 2 + x * 3 + x * 4, data, reduce="sum")
+    limited(data.nbytes * 2)
+    ones = np.ones_like(data)
+    got = dpmem.map_chunks(lambda x: x * 2 + x * 3 + x * 4, ones, plan=plan, rows=4096, reduce="sum")
+    assert got.tolist() == [9.0 * 4096] * 16
+    assert "ran out" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("no"), RuntimeError("Unable to allocate device_memory"), "USMAllocationError"]
+)
+def test_a_chunk_that_the_function_has_changed_is_read_again(data, error, capfd):
+    if error == "USMAllocationError":
+        import dpctl.memory
+
+        error = dpctl.memory.USMAllocationError("USM allocation failed")
+    calls = []
+
+    def unlucky(x):
+        calls.append(x.shape[0])
+        x += 1
+        if calls.count(1000) == 2 and calls[-1] == 1000:
+            raise error
+        return x
+
+    plan = dpmem.plan_chunks(lambda x: x, data)
+    assert np.array_equal(dpmem.map_chunks(unlucky, data, plan=plan, rows=1000), data + 1)
+    assert calls[:4] == [1000, 1000, 500, 500]
+    assert sum(calls) == 4096 + 1000
+    assert capfd.readouterr().err.count("dpmem:") == 1
+
+
+def test_one_row_that_runs_out_raises_the_error_itself(data, tmp_path):
+    def never(x):
+        raise MemoryError("not even this")
+
+    plan = dpmem.plan_chunks(lambda x: x, data)
+    with pytest.raises(MemoryError, match="not even this") as failure:
+        dpmem.map_chunks(never, data, plan=plan, rows=4, out=tmp_path / "o.npy")
+    if sys.version_info >= (3, 11):
+        assert failure.value.__notes__ == ["in chunk 0, rows 0 to 1 of 4096"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_own_reduction_that_runs_out_is_not_left_half_done(data):
+    failing = [True]
+
+    def joined(a, b):
+        if failing and a.shape[0] > 1000:
+            failing.clear()
+            raise MemoryError("joining")
+        return dpnp.concatenate([a, b])
+
+    plan = dpmem.plan_chunks(lambda x: x, data[:100], reduce=dpnp.add)
+    got = dpmem.map_chunks(lambda x: x, data, plan=plan, rows=512, reduce=joined)
+    assert got.tobytes() == data.tobytes()
+    assert not failing
+
+
+def test_a_device_that_is_full(opencl_only):
+    program = """
+import dpnp, numpy, dpmem, dpctl.memory
+data = numpy.random.default_rng(1).standard_normal((40000, 64))
+def fn(x):
+    return dpnp.sqrt(x * x + 1)
+plan = dpmem.plan_chunks(fn, data)
+taken = dpctl.memory.MemoryUSMDevice((64 << 20) - 3 * data.nbytes // 2)
+got = dpmem.map_chunks(fn, data, plan=plan, rows=20000)
+print(numpy.allclose(got, numpy.sqrt(data * data + 1)))
+"""
+    ended = opencl_only.having("name=Tiny;mem=64MiB").run(program)
+    assert (ended.exit_code, ended.stdout) == (0, "True\n"), ended.stderr
+    assert ended.stderr.count("ran out of memory") == 1
+
+
+def test_without_room_for_the_output_the_error_names_file_and_offset(tmp_path):
+    program = f"""
+import resource, numpy, dpmem
+data = numpy.ones((10000, 16))
+resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+try:
+    dpmem.map_chunks(lambda x: x, data, out={str(tmp_path / "o.npy")!r})
+except OSError as error:
+    print(error)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "File too large while writing 1280128 bytes at offset 0 of" in ended.stdout
+    assert "o.npy.partial" in ended.stdout
+    assert list(tmp_path.iterdir()) == []

@@ -24,7 +24,7 @@ def main() -> object:
     if answer["command"] == "lint":
         return _native.cli_lint(answer["arguments"])
 
-    if answer["command"] in ("devices", "doctor", "watch"):
+    if answer["command"] in ("devices", "doctor", "watch", "plan"):
         return _machine(answer)
 
     from dpmem import _command
@@ -47,6 +47,17 @@ def _machine(answer: "dict[str, Any]") -> int:
 
         return _doctor_command.run(
             as_json=answer["json"], only=answer["only"], skip=answer["skip"], bundle=answer["bundle"]
+        )
+    if answer["command"] == "plan":
+        from dpmem import _plan_command
+
+        return _plan_command.run(
+            module=answer["module"],
+            function=answer["function"],
+            source=answer["source"],
+            budget=answer["budget"],
+            device=answer["device"],
+            as_json=answer["json"],
         )
     from dpmem import _watch
 

@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::machine::{DevicesOptions, DoctorOptions, WatchOptions};
+use crate::plan::PlanOptions;
 use dpmem_core::findings;
 
 use crate::rules;
@@ -22,7 +23,7 @@ The summary goes to standard error. Interpreter options go before -m:
   python -X dev -m dpmem run SCRIPT";
 
 /// What the arguments ask for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// Run a program and report.
     Run(RunOptions),
@@ -34,6 +35,8 @@ pub enum Outcome {
     Doctor(DoctorOptions),
     /// Sample devices and processes.
     Watch(WatchOptions),
+    /// Find the chunk that fits.
+    Plan(PlanOptions),
     /// Nothing to run: write these texts and leave with this code.
     Exit(Exit),
 }
@@ -101,6 +104,7 @@ enum Command {
     Devices(DevicesOptions),
     Doctor(DoctorOptions),
     Watch(WatchOptions),
+    Plan(PlanOptions),
     Lint(LintArguments),
     Rule(RuleArguments),
 }
@@ -179,6 +183,7 @@ where
         Ok(CommandLine { command: Command::Devices(options) }) => Outcome::Devices(options),
         Ok(CommandLine { command: Command::Doctor(options) }) => Outcome::Doctor(options),
         Ok(CommandLine { command: Command::Watch(options) }) => Outcome::Watch(options),
+        Ok(CommandLine { command: Command::Plan(options) }) => Outcome::Plan(options),
         Ok(CommandLine { command: Command::Lint(lint) }) => Outcome::Lint(lint.arguments),
         Ok(CommandLine { command: Command::Rule(rule) }) => explained(&rule.code),
         Err(error) => answered(error),

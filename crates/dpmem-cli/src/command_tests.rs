@@ -171,6 +171,40 @@ fn the_machine_is_looked_at() {
 }
 
 #[test]
+fn a_plan_is_asked_for() {
+    let words = ["plan", "jobs.stars:Fit.chunk", "a*.npy", "--budget", "0.5", "--device", "gpu", "--json"];
+    match parsed(&words) {
+        Outcome::Plan(options) => {
+            assert_eq!(
+                (options.function.module.as_str(), options.function.name.as_str()),
+                ("jobs.stars", "Fit.chunk")
+            );
+            assert_eq!((options.source, options.budget), (OsString::from("a*.npy"), 0.5));
+            assert_eq!((options.device.as_deref(), options.json), (Some("gpu"), true));
+        }
+        other => panic!("expected a plan, got {other:?}"),
+    }
+    match parsed(&["plan", "a:f", "x.npy"]) {
+        Outcome::Plan(options) => {
+            assert_eq!((options.budget, options.device, options.json), (0.6, None, false))
+        }
+        other => panic!("expected a plan, got {other:?}"),
+    }
+    for (words, expected) in [
+        (vec!["plan", "a.py", "x.npy"], "expected a module and a function"),
+        (vec!["plan", ":f", "x.npy"], "expected a module and a function"),
+        (vec!["plan", "a:", "x.npy"], "expected a module and a function"),
+        (vec!["plan", "a:f"], "<SOURCE>"),
+        (vec!["plan", "a:f", "x.npy", "--budget", "0"], "above 0 and at most 1"),
+        (vec!["plan", "a:f", "x.npy", "--budget", "60%"], "above 0 and at most 1"),
+        (vec!["plan", "a:f", "x.npy", "--budget", "nan"], "above 0 and at most 1"),
+    ] {
+        let text = refused(&words);
+        assert!(text.contains(expected), "{words:?}: {text}");
+    }
+}
+
+#[test]
 fn a_rule_is_explained_and_an_unknown_one_refused() {
     match parsed(&["rule", "dpm301"]) {
         Outcome::Exit(Exit { code: 0, stdout, .. }) => assert!(stdout.contains("alloc-in-loop"), "{stdout}"),
@@ -197,6 +231,7 @@ fn help_is_as_recorded() {
         (["devices", "--help"].as_slice(), include_str!("../tests/help/devices.txt")),
         (["doctor", "--help"].as_slice(), include_str!("../tests/help/doctor.txt")),
         (["watch", "--help"].as_slice(), include_str!("../tests/help/watch.txt")),
+        (["plan", "--help"].as_slice(), include_str!("../tests/help/plan.txt")),
     ] {
         match parsed(words) {
             Outcome::Exit(Exit { code: 0, stdout, stderr }) => {

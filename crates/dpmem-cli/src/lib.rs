@@ -7,10 +7,12 @@
 mod command;
 mod destination;
 mod machine;
+mod plan;
 pub mod rules;
 mod terminal;
 
 pub use command::{Exit, Outcome, RunOptions, Target, parse};
 pub use destination::{Destination, DestinationError, spawned_path};
 pub use machine::{DevicesOptions, DoctorOptions, Format, WatchOptions};
+pub use plan::PlanOptions;
 pub use terminal::{DEFAULT_WIDTH, colour, width};

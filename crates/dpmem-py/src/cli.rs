@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use dpmem_cli::{Destination, DevicesOptions, DoctorOptions, Outcome, RunOptions, Target, WatchOptions};
+use dpmem_cli::{
+    Destination, DevicesOptions, DoctorOptions, Outcome, PlanOptions, RunOptions, Target, WatchOptions,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -61,6 +63,15 @@ fn cli_parse(py: Python<'_>, words: Vec<OsString>) -> PyResult<Bound<'_, PyDict>
             answer.set_item("count", count)?;
             answer.set_item("format", format.name())?;
             answer.set_item("pid", pid)?;
+        }
+        Outcome::Plan(PlanOptions { function, source, budget, device, json }) => {
+            answer.set_item("command", "plan")?;
+            answer.set_item("module", function.module)?;
+            answer.set_item("function", function.name)?;
+            answer.set_item("source", source)?;
+            answer.set_item("budget", budget)?;
+            answer.set_item("device", device)?;
+            answer.set_item("json", json)?;
         }
         Outcome::Exit(exit) => {
             answer.set_item("command", "exit")?;

@@ -22,6 +22,12 @@ def figure(environment, record_property):
     return note
 
 
+@pytest.fixture
+def remark():
+    """As `figure`, for what runs in this very environment."""
+    return lambda what, outcome: _figures.append((what, outcome))
+
+
 def pytest_terminal_summary(terminalreporter):
     # Properties come back from the processes of xdist, too.
     reports = [

@@ -15,7 +15,7 @@ import machine
 import table
 from rounds import Figure
 
-BENCHMARKS = ("realistic", "pool", "replay", "pairs", "startup", "devices", "holders", "events", "others")
+BENCHMARKS = ("realistic", "pool", "chunks", "replay", "pairs", "startup", "devices", "holders", "events", "others")
 
 
 def main() -> int:

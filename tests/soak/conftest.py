@@ -23,9 +23,9 @@ def figure(environment, record_property):
 
 
 @pytest.fixture
-def remark():
+def remark(record_property):
     """As `figure`, for what runs in this very environment."""
-    return lambda what, outcome: _figures.append((what, outcome))
+    return lambda what, outcome: record_property(_FIGURE, (what, outcome))
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -44,7 +44,7 @@ def measure(quick: bool) -> list[Figure]:
 
 def written(folder: Path, count: int) -> list[Path]:
     """So many files, in the page cache afterwards."""
-    values = numpy.random.default_rng(1).standard_normal(FILE_BYTES // 8)
+    values = numpy.random.default_rng(1).random(FILE_BYTES // 8)
     paths = [folder / f"{number:02}.npy" for number in range(count)]
     for number, path in enumerate(paths):
         numpy.save(path, values + number)

@@ -97,7 +97,11 @@ def finish(
     """Take the report: wait for queued work, find out what Python still holds, read the ledger, stop recording."""
     used = _native.hook_status()["phase"] == "installed"
     patience = DRAIN_TERMINATED_S if _native.process_terminated_by() else DRAIN_S
-    drained = _runtime.drain(patience) if used else True
+    try:
+        drained = _runtime.drain(patience) if used else True
+    except KeyboardInterrupt:
+        # Whoever can't wait any longer gets what is known now.
+        drained = False
     if used:
         _runtime.name_devices()
     if used and _native.pool_status()[2]:

@@ -1,6 +1,7 @@
 """`dpmem.live`, `holders` and `synchronize` on the real CPU device, in this process."""
 
 import gc
+import signal
 import threading
 
 import dpctl
@@ -137,6 +138,22 @@ def test_work_in_a_queue_holds_what_nobody_else_does(recording):
     assert str(done).startswith("waited ")
     assert not [block for block in dpmem.live() if block.state == "in_flight"]
     assert dpmem.synchronize().freed_count == 0
+
+
+def test_an_interrupt_of_synchronize_reaches_the_program(recording):
+    x = dpnp.ones((1400, 1400))
+    x @ x
+    dpmem.synchronize()
+    for _ in range(8):
+        x @ x
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            dpmem.synchronize()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert dpmem.synchronize().complete
 
 
 def test_synchronize_of_one_device_and_without_recording(recording):

@@ -148,8 +148,8 @@ def test_an_interrupt_of_synchronize_reaches_the_program(recording):
         x @ x
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
         with pytest.raises(KeyboardInterrupt):
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
             dpmem.synchronize()
     finally:
         signal.signal(signal.SIGALRM, before)

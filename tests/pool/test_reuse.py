@@ -32,6 +32,23 @@ def test_a_loop_is_served_from_the_cache_and_the_ledger_counts_what_was_asked(tm
     assert ran.report["recording"]["complete"]
 
 
+def test_a_queue_that_has_fallen_quiet_keeps_nothing_from_being_used_again(tmp_path):
+    source = """
+        import dpctl, dpctl.utils, dpnp, dpmem
+        a, other = dpnp.arange(12_800), dpctl.SyclQueue()
+        assert other.sycl_context == a.sycl_queue.sycl_context and other != a.sycl_queue
+        once = dpnp.full(10, 3, sycl_queue=other)
+        dpctl.utils.SequentialOrderManager[other].wait()
+        for _ in range(400):
+            b = a + 1
+            dpctl.utils.SequentialOrderManager[a.sycl_queue].wait()
+        print(int(b[0]))
+    """
+    ran = run(tmp_path, source, "--pool")
+    assert (ran.exit_code, ran.stdout) == (0, "1\n"), ran.stderr
+    assert ran.report["pool"]["peak_reserved_bytes"] < 7 * 102_400, ran.report["pool"]
+
+
 def test_memory_of_each_kind_is_served_from_the_cache(tmp_path):
     source = """
         import dpctl.memory as m, dpmem

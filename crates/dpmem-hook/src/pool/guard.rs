@@ -64,10 +64,19 @@ struct Markers {
     placed: VecDeque<(u64, usize)>,
     /// This many commands are known to be done.
     done: u64,
+    /// How many commands there were when somebody last asked for a marker that is lacking, and how often that has been
+    /// asked since without any more coming.
+    seen: u64,
+    asked: u64,
 }
 
-/// Queues, and how many commands of each must be done.
-pub(crate) struct Fence(Vec<(Arc<Queue>, u64)>);
+/// What a block waits for.
+pub(crate) struct Fence {
+    /// Queues, and how many commands of each must be done.
+    behind: Vec<(Arc<Queue>, u64)>,
+    /// How many commands share a marker where blocks have this one's size.
+    least: u64,
+}
 
 /// Begins or ends counting.
 pub(super) fn switch(on: bool) {
@@ -209,12 +218,12 @@ pub(crate) fn fence(context: usize, bytes: u64) -> Option<Fence> {
         }
         behind.push((queue.clone(), submitted));
     }
-    (!behind.is_empty()).then_some(Fence(behind))
+    (!behind.is_empty()).then_some(Fence { behind, least })
 }
 
 /// Whether a fence has passed.
 pub(crate) fn passed(fence: &Fence) -> bool {
-    fence.0.iter().all(|(queue, submitted)| queue.is_done(*submitted, BATCH))
+    fence.behind.iter().all(|(queue, submitted)| queue.is_done(*submitted, fence.least))
 }
 
 /// Waits for a fence until `patience` is over; whether it has passed.
@@ -222,11 +231,12 @@ pub(crate) fn wait(fence: &Fence, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     let mut pause = Duration::from_micros(5);
     // Each queue is asked, so that each gets the marker that may be lacking.
-    let passed = || fence.0.iter().filter(|(queue, submitted)| !queue.is_done(*submitted, 1)).count() == 0;
+    let passed =
+        || fence.behind.iter().filter(|(queue, submitted)| !queue.is_done(*submitted, 1)).count() == 0;
     if passed() {
         return true;
     }
-    fence.0.iter().for_each(|(queue, _)| queue.flush());
+    fence.behind.iter().for_each(|(queue, _)| queue.flush());
     while !passed() {
         if Instant::now() >= deadline || is_lost() {
             return false;
@@ -280,7 +290,8 @@ impl Queue {
         }
     }
 
-    /// Whether so many commands are done. A marker that is lacking is put in if it stands for `least` commands.
+    /// Whether so many commands are done. A marker that is lacking is put in if it stands for `least` commands. Asking in
+    /// vain counts as a command: a queue that gets no more of them must not keep blocks from being used again.
     fn is_done(&self, submitted: u64, least: u64) -> bool {
         let mut markers = self.lock();
         if markers.done >= submitted {
@@ -288,7 +299,8 @@ impl Queue {
         }
         if markers.newest() < submitted {
             let now = self.submissions.count();
-            if now - markers.newest() < least {
+            let asked = markers.asked_at(now);
+            if (now - markers.newest()).saturating_add(asked) < least {
                 return false;
             }
             self.place_if_alive(&mut markers, now);
@@ -307,6 +319,16 @@ impl Queue {
 impl Markers {
     fn newest(&self) -> u64 {
         self.placed.back().map_or(self.done, |&(upto, _)| upto.max(self.done))
+    }
+
+    /// Notes that a marker is lacking; how often that was so before with the same commands.
+    fn asked_at(&mut self, now: u64) -> u64 {
+        if self.seen == now {
+            self.asked += 1;
+        } else {
+            (self.seen, self.asked) = (now, 0);
+        }
+        self.asked
     }
 
     /// So many commands are done, so the markers among them have served.

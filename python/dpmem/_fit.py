@@ -108,9 +108,7 @@ class Prober:
             largest = max((total // count for _, _, count, total in closed[6]), default=0)
             if closed[1] is not None and before is not None:
                 peak = closed[1] - before
-        made = getattr(result[0], "nbytes", 0)
-        result_bytes = int(made) if isinstance(made, (int, numpy.integer)) else 0
-        return Probe(rows, inputs, allocated, peak, largest, duration, result_bytes), result
+        return Probe(rows, inputs, allocated, peak, largest, duration, size_of(result[0])), result
 
     def _settle(self) -> None:
         settle(self._queue)
@@ -138,11 +136,19 @@ def _sample(source: Any, rows: int) -> list[Any]:
         start = (there - taken) * place // max(places - 1, 1) + low
         read = source.read(start, start + high - low)
         pieces.append(list(read) if isinstance(read, tuple) else [read])
-    joined = [numpy.concatenate(arrays, axis=source.axis) for arrays in zip(*pieces, strict=True)]
+    # A negative axis is another one for sources of other dimensions.
+    axes = [part.axis for part in source.parts]
+    joined = [numpy.concatenate(arrays, axis=axis) for axis, *arrays in zip(axes, *pieces, strict=True)]
     if taken < rows:
         order = numpy.resize(numpy.arange(taken), rows)
-        joined = [numpy.take(array, order, axis=source.axis) for array in joined]
+        joined = [numpy.take(array, order, axis=axis) for axis, array in zip(axes, joined, strict=True)]
     return joined
+
+
+def size_of(result: Any) -> int:
+    """Bytes of an array, 0 of anything else."""
+    size = getattr(result, "nbytes", 0)
+    return int(size) if isinstance(size, (int, numpy.integer)) else 0
 
 
 class Need:

@@ -240,6 +240,8 @@ class _Trial:
         self._near = bool(queue.sycl_device.is_cpu)
         self._own = reduction is not None and reduction.on_device
         self._reduces = reduction is not None and not self._own
+        # Whether what a reduction of the user's makes of two results is larger than they are.
+        self._grows = False
         self._form: _form.Form | None = None
         self._reasons = list(room.reasons)
         if pool.reason is not None:
@@ -322,6 +324,10 @@ class _Trial:
         second, other = self._tried(large)
         self._form = _form.form_of(one[0], small, other[0], large, self._source.axis)
         self._step.form = self._form
+        self._grows = self._own and _fit.size_of(other[1]) > 1.5 * _fit.size_of(other[0])
+        if self._grows:
+            said = "reduce= makes something larger of two results: that of all has to fit, and its halves beside it"
+            self._reasons += [] if said in self._reasons else [said]
         one = other = None
         if self._reduces and self._form.axis is not None:
             # Only now is it known along which axis to reduce, and that takes memory as well.
@@ -361,7 +367,8 @@ class _Trial:
         # The partial results of a function of the user's stay on the device: one for each power of two.
         partial = 0
         if self._own and rows:
-            depth = math.ceil(math.log2(max(2, len(self._source) / rows))) + 2
+            chunks = len(self._source) / rows
+            depth = 2 * math.ceil(chunks) if self._grows else math.ceil(math.log2(max(2, chunks))) + 2
             partial = math.ceil(depth * need.result_bytes(rows) * _fit.MARGIN)
         return int(buffers + need.bytes_for(rows) + partial + _WAITING_BYTES)
 

@@ -148,6 +148,26 @@ def test_a_function_that_frees_as_it_goes_does_not_make_chunks_tiny():
         dpmem.stop()
 
 
+def test_a_reduction_that_joins_on_the_device_is_planned_for_all_of_it(data):
+    def joined(a, b):
+        return dpnp.concatenate([a, b])
+
+    plan = dpmem.plan_chunks(lambda x: x * 2, data, reduce=joined)
+    assert plan.peak_bytes >= 2 * data.nbytes
+    assert any("something larger of two" in reason for reason in plan.reasons)
+    dpmem.start()
+    try:
+        dpmem.synchronize()
+        before = dpmem.memory_allocated()
+        dpmem.reset_peak_memory_stats()
+        assert np.array_equal(dpmem.map_chunks(lambda x: x * 2, data, reduce=joined, plan=plan), data * 2)
+        assert dpmem.max_memory_allocated() - before <= plan.peak_bytes
+    finally:
+        dpmem.stop()
+    small = dpmem.plan_chunks(lambda x: x.sum(axis=0), data, reduce=dpnp.add)
+    assert small.peak_bytes < data.nbytes
+
+
 def test_where_nothing_can_be_recorded_the_plan_is_careful(data, monkeypatch):
     def refused():
         raise RuntimeError("not this runtime")

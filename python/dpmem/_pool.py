@@ -40,6 +40,9 @@ def enable_pool(limit: int | str | None = None) -> None:
     if _native.pool_status()[2]:
         disable_pool()
         raise RuntimeError("this runtime doesn't tell when freed memory may be reused, so nothing can be cached")
+    with _tracking._lock:
+        # What a job that is under way has switched on is the user's from now on.
+        borrowed._began_recording = borrowed._began_caching = False
 
 
 def disable_pool() -> None:
@@ -144,6 +147,8 @@ class borrowed:
                     _begin()
                 except RuntimeError as error:
                     self.reason = str(error)
+                    if not recording and _tracking.is_tracking():
+                        _tracking.stop()
                     return self
                 borrowed._began_recording = not recording
                 borrowed._began_caching = not _native.pool_status()[1]

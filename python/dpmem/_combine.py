@@ -3,7 +3,8 @@
 A reduction has two halves. `reduce` runs on the device, right after the chunk's function, so that what comes to the
 host is small; `part` turns its outcome into plain arrays on the host, and `push` adds them. Parts are combined in a
 tree of neighbours of the same weight, so a float sum over n chunks has the rounding error of log2(n) additions, and in
-the order of the chunks, so the function need not be commutative. `push` either happens or leaves everything as it was.
+the order of the chunks, so the function need not be commutative. `push` only adds, and can't fail; `merge` combines,
+and where it fails what has been added stays: no chunk is done again whose part may have been combined already.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy
 
+from dpmem._fingerprint import fingerprint_of
 from dpmem._form import Form
 
 #: A part on the host: plain arrays.
@@ -26,14 +28,20 @@ class Tree:
     def __init__(self) -> None:
         self.levels: list[tuple[int, Any]] = []
 
-    def push(self, value: Any, combine: Callable[[Any, Any], Any]) -> None:
+    def push(self, value: Any) -> None:
         """Add a value at the end."""
-        levels, level = list(self.levels), 0
-        while levels and levels[-1][0] == level:
-            value = combine(levels.pop()[1], value)
-            level += 1
-        levels.append((level, value))
-        self.levels = levels
+        self.levels.append((0, value))
+
+    def merge(self, combine: Callable[[Any, Any], Any]) -> None:
+        """Combine neighbours of the same weight.
+
+        One pair at a time: `combine` may change its first argument, so a pair that is combined stays so, whatever
+        comes of the next.
+        """
+        levels = self.levels
+        while len(levels) > 1 and levels[-2][0] <= levels[-1][0]:
+            (_, first), (level, second) = levels[-2:]
+            levels[-2:] = [(level + 1, combine(first, second))]
 
     def total(self, combine: Callable[[Any, Any], Any]) -> Any:
         """All of them combined; there must be one. Nothing is kept."""
@@ -67,7 +75,11 @@ class Reduction:
     def push(self, part: Part | None) -> None:
         """Add a chunk's part."""
         if part is not None:
-            self.tree.push(part, self.combine)
+            self.tree.push(part)
+
+    def merge(self) -> None:
+        """Combine what can be combined by now. After an error it may be tried again."""
+        self.tree.merge(self.combine)
 
     def combine(self, first: Part, second: Part) -> Part:
         """Combine neighbours."""
@@ -106,7 +118,7 @@ class Sum(Reduction):
 
     def finish(self) -> Any:
         """The sum."""
-        return _plain(self.tree.total(self.combine)[0])
+        return plain(self.tree.total(self.combine)[0])
 
 
 class Mean(Reduction):
@@ -140,7 +152,7 @@ class Mean(Reduction):
     def finish(self) -> Any:
         """The mean; NaN with NumPy's warning where nothing went in."""
         total, count, kind = self.tree.total(self.combine)
-        return _plain(numpy.true_divide(total, count).astype(kind.dtype))
+        return plain(numpy.true_divide(total, count).astype(kind.dtype))
 
 
 class Extreme(Reduction):
@@ -169,7 +181,7 @@ class Extreme(Reduction):
         """The extreme of all."""
         if not self.tree.levels:
             raise ValueError(f'reduce="{self.name}" of no rows at all has no value')
-        return _plain(self.tree.total(self.combine)[0])
+        return plain(self.tree.total(self.combine)[0])
 
 
 class Concatenate(Reduction):
@@ -218,11 +230,11 @@ class Own(Reduction):
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:
         super().__init__()
         self._function = function
-        self.name = getattr(function, "__qualname__", repr(type(function)))
+        self.name = fingerprint_of(function)
 
     def push(self, part: Any) -> None:
         """Add a result."""
-        self.tree.push(part, self.combine)
+        self.tree.push(part)
 
     def combine(self, first: Any, second: Any) -> Any:
         """Ask the function."""
@@ -286,6 +298,6 @@ def _module_of(result: Any) -> Any:
     return numpy
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A scalar of NumPy's in place of an array without dimensions, as NumPy's own reductions answer."""
     return value[()] if isinstance(value, numpy.ndarray) and value.ndim == 0 else value

@@ -72,7 +72,18 @@ def form_of(first: Any, first_rows: int, second: Any, second_rows: int, axis: in
 
 
 def shape_of(result: Any) -> tuple[int, ...]:
-    """The shape of an array, () of a number."""
+    """The shape of an array, () of a number.
+
+    Raises
+    ------
+    TypeError
+        There are several results.
+    """
+    if isinstance(result, (list, tuple)):
+        raise TypeError(
+            f"expected an array or a number as result of a chunk, got a {type(result).__name__}: "
+            "put what it holds into one array"
+        )
     shape = getattr(result, "shape", None)
     return tuple(map(int, shape)) if shape is not None else numpy.shape(result)
 

@@ -10,19 +10,22 @@ record says so; of what was recorded before the machine was started anew, only w
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
 
 from dpmem._combine import Part
+from dpmem._outputs import TOKEN_BYTES
 
 _VERSION = 1
+_BEGIN = b'{"dpmem_resume"'
+_COMPACTED = ".new"
 #: How long a power failure may throw a job back, in seconds.
 _SYNC_S = 5.0
 #: The file is written anew when it is that many bytes, and four times what it must hold.
@@ -40,16 +43,22 @@ class Progress:
     #: The reduction's state at some moment, and the parts pushed since.
     state: _State = field(default_factory=list)
     parts: list[Part | None] = field(default_factory=list)
+    #: The output's mark of the last row that is done.
+    mark: int | None = None
 
 
 class Journal:
     """Keeps the resume file of one job."""
 
     def __init__(self, path: str, facts: dict[str, Any]) -> None:
-        self._path, self._facts = path, json.loads(json.dumps(facts))
+        # The program may change its folder meanwhile.
+        self._path, self._facts = os.path.abspath(path), json.loads(json.dumps(facts))
         self._file = -1
         self._length = 0
+        self._mark: int | None = None
         self._synced_s = time.monotonic()
+        #: Marks the output that belongs to this file.
+        self.token = os.urandom(TOKEN_BYTES)
 
     def read(self) -> Progress | None:
         """What an interrupted job has recorded; None if there was none.
@@ -65,27 +74,26 @@ class Journal:
         except FileNotFoundError:
             return None
         line, found, _ = data.partition(b"\n")
-        if not found and len(data) < 4096:
+        if not found and data[: len(_BEGIN)] == _BEGIN[: len(data)]:
             # Whoever made it got no further than that.
-            if not data or data.startswith(b'{"dpmem_resume"'):
-                return None
-            raise self._refusal("is no resume file")
+            return None
         try:
             head = json.loads(line)
-            facts = head["facts"] if head["dpmem_resume"] == _VERSION else None
+            facts, token = head["facts"] if head["dpmem_resume"] == _VERSION else None, bytes.fromhex(head["token"])
         except (ValueError, KeyError, TypeError):
-            facts = None
-        if facts is None:
-            raise self._refusal("is no resume file of this version")
+            facts, token = None, b""
+        if not isinstance(facts, dict):
+            raise self.refusal("is no resume file of this version")
         others = [name for name in self._facts if facts.get(name) != self._facts[name]]
         if others:
             told = "; ".join(f"{name} was {facts.get(name)!r}, is {self._facts[name]!r}" for name in others)
-            raise self._refusal(f"belongs to another job ({told})")
+            raise self.refusal(f"belongs to another job ({told})")
         progress = _replay(data, len(line) + 1)
-        self._length = progress[1]
+        self.token, self._length, self._mark = token, progress[1], progress[0].mark
         return progress[0]
 
-    def _refusal(self, why: str) -> ValueError:
+    def refusal(self, why: str) -> ValueError:
+        """An error that says why the file is not gone on from."""
         return ValueError(f"`{self._path}` {why}; remove it to begin anew")
 
     def begin(self, progress: Progress | None, rows: int) -> None:
@@ -101,12 +109,14 @@ class Journal:
         self._append(_record({"boot": _boot(), "chunk_rows": rows}, []))
 
     def _head(self) -> bytes:
-        return json.dumps({"dpmem_resume": _VERSION, "facts": self._facts}).encode() + b"\n"
+        head = {"dpmem_resume": _VERSION, "facts": self._facts, "token": self.token.hex()}
+        return json.dumps(head).encode() + b"\n"
 
-    def record(self, done: int, part: Part | None) -> None:
+    def record(self, done: int, part: Part | None, mark: int | None = None) -> None:
         """Rows up to `done` are in the output, and `part` belongs to the chunk that ends there."""
         parts = [] if part is None else [(0, part)]
-        self._append(_record({"done": done, "pushed": part is not None}, parts))
+        self._append(_record({"done": done, "pushed": part is not None, "mark": mark}, parts))
+        self._mark = mark
 
     def is_due(self) -> bool:
         """Whether the output should be synchronised now."""
@@ -123,13 +133,13 @@ class Journal:
 
     def _compact(self, done: int, state: _State, rows: int) -> None:
         """Write the file anew with nothing but the state."""
-        beside = self._path + ".new"
+        beside = self._path + _COMPACTED
         file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         before, self._file, self._length = (self._file, self._length), file, 0
         try:
             self._append(self._head())
             self._append(_record({"boot": _boot(), "chunk_rows": rows}, []))
-            self._append(_record({"state": done, "levels": [level for level, _ in state]}, state))
+            self._append(_record({"state": done, "levels": [level for level, _ in state], "mark": self._mark}, state))
             os.fsync(file)
             os.replace(beside, self._path)
         except BaseException:
@@ -159,7 +169,10 @@ class Journal:
     def finish(self) -> None:
         """The job is done: nobody will resume it."""
         self.close()
-        os.unlink(self._path)
+        # Whoever has removed one of them wanted what happens here.
+        for path in (self._path, self._path + _COMPACTED):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
 
 def _record(head: dict[str, Any], parts: _State) -> bytes:
@@ -187,12 +200,12 @@ def _replay(data: bytes, at: int) -> tuple[Progress, int]:
                 # Whoever went on after the machine had been started anew has kept only what was on the disk.
                 known, certain = head["boot"], (_copy(progress), at)
         elif "state" in head:
-            progress.done, progress.parts = head["state"], []
+            progress.done, progress.parts, progress.mark = head["state"], [], head["mark"]
             progress.state = list(zip(head["levels"], parts, strict=True))
         elif "synced" in head:
             certain = (_copy(progress), at)
         else:
-            progress.done = head["done"]
+            progress.done, progress.mark = head["done"], head["mark"]
             progress.parts.append(parts[0] if head["pushed"] else None)
         end = at
     if known not in ("", boot):
@@ -201,7 +214,7 @@ def _replay(data: bytes, at: int) -> tuple[Progress, int]:
 
 
 def _copy(progress: Progress) -> Progress:
-    return Progress(progress.done, progress.rows, list(progress.state), list(progress.parts))
+    return Progress(progress.done, progress.rows, list(progress.state), list(progress.parts), progress.mark)
 
 
 def _read_record(data: bytes, at: int) -> tuple[dict[str, Any], list[Part], int] | None:
@@ -236,20 +249,3 @@ def _boot() -> str:
             return file.read().strip()
     except OSError:
         return "unknown"
-
-
-def fingerprint_of(function: Callable[..., object]) -> str:
-    """A function's name and what its code comes to, so that a resumed job isn't finished by another function."""
-    code = getattr(function, "__code__", None)
-    name = getattr(function, "__qualname__", type(function).__qualname__)
-    if code is None:
-        return str(name)
-    parts = [code.co_code, repr(code.co_names).encode(), repr([_constant(each) for each in code.co_consts]).encode()]
-    return f"{name} {zlib.crc32(b'|'.join(parts)):08x}"
-
-
-def _constant(value: Any) -> Any:
-    """A constant as it reads the same in another process; a code object's own repr holds its address."""
-    if hasattr(value, "co_code"):
-        return value.co_code, value.co_names, [_constant(each) for each in value.co_consts]
-    return sorted(map(repr, value)) if isinstance(value, frozenset) else value

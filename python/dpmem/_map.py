@@ -23,6 +23,7 @@ from dpmem import (
     _journal,
     _native,
     _outputs,
+    _overlap,
     _plan,
     _pool,
     _progress,
@@ -30,6 +31,7 @@ from dpmem import (
     _sources,
     _step,
 )
+from dpmem._fingerprint import fingerprint_of
 
 
 def map_chunks(
@@ -102,6 +104,7 @@ def map_chunks(
     _check_rows(rows, plan, opened)
     reduction = _combine.reduction(reduce, opened.axis)
     path = _outputs.path_of(out)
+    _overlap.check(source, out, once=reduction is None and not resume)
     beside = _resume_path(resume, path)
     if beside is not None and out is None and reduction is None:
         raise ValueError("resume= takes an out= or a reduce= that outlives the process")
@@ -196,8 +199,9 @@ class _Job:
         """All chunks."""
         self._rows = min(rows or self._plan.rows, self._total)
         self._open(resume, chosen=rows is not None)
-        bar = _progress.Progress(progress, self._done, self._total)
+        bar = None
         try:
+            bar = _progress.Progress(progress, self._done, self._total)
             while self._done < self._total:
                 shortage = self._pass(bar)
                 if shortage is not None:
@@ -207,7 +211,8 @@ class _Job:
             self._leave(error)
             raise
         finally:
-            bar.close()
+            if bar is not None:
+                bar.close()
 
     def _open(self, resume: str | None, chosen: bool) -> None:
         """Output and resume file, new or as an interrupted job has left them."""
@@ -215,10 +220,14 @@ class _Job:
         if resume is not None:
             self._journal = _journal.Journal(resume, self._facts())
             found = self._journal.read()
+            lost = found is not None and self._output is not None and not self._output.still_has(found.done, found.mark)
+            if lost:
+                raise self._journal.refusal("tells of rows that out= doesn't hold any more, as if it were made anew")
         if found is not None:
             self._go_on(found, chosen)
         if self._output is not None and not (self._done == self._total and self._output.is_whole()):
-            self._output.open(resumed=found is not None)
+            token = os.urandom(_outputs.TOKEN_BYTES) if self._journal is None else self._journal.token
+            self._output.open(token, resumed=found is not None, complete=self._done == self._total)
         if self._journal is not None:
             try:
                 self._journal.begin(found, self._rows)
@@ -231,7 +240,7 @@ class _Job:
         return {
             "source": self._source.fingerprint(),
             "rows": self._total,
-            "function": _journal.fingerprint_of(self._fn),
+            "function": fingerprint_of(self._fn),
             "reduce": None if self._reduction is None else self._reduction.name,
             "out": None if self._output is None else self._output.describe(),
         }
@@ -247,9 +256,13 @@ class _Job:
             self._reduction.restore([(level, self._received(part, device)) for level, part in found.state])
             for part in found.parts:
                 self._reduction.push(None if part is None else self._received(part, device))
+                self._reduction.merge()
 
     def _received(self, part: Any, device: bool) -> Any:
-        return _step.send(part[0], self._queue) if device else part
+        if not device:
+            return part
+        # See `_kept`. What was read can't be written to, and the user's function may want to.
+        return _combine.plain(numpy.array(part[0])) if len(part) > 1 else _step.send(part[0], self._queue)
 
     def _pass(self, bar: _progress.Progress) -> str | None:
         """Chunks of the present size until the end, or until memory runs out: then the error's text."""
@@ -267,8 +280,10 @@ class _Job:
                     del taken, parts
                     start = None
                     bar.advance(rows)
+                    self._merge()
         except Exception as error:
-            if _fit.is_shortage(error) and self._rows > 1:
+            # What is counted but not recorded can't be gone on from.
+            if _fit.is_shortage(error) and self._rows > 1 and start in (None, self._done):
                 return str(error).partition("\n")[0] or type(error).__name__
             if start is not None:
                 stop = min(start + self._rows, self._total)
@@ -284,20 +299,32 @@ class _Job:
         self._previous = rows
         result, reduced = self._step(parts)
         start, stop = self._done, self._done + rows
-        if self._output is not None:
-            self._output.write(start, stop, result if self._output.on_device else _step.fetch(result))
+        near = self._output is not None and self._output.takes(result)
+        fetched = None if self._output is None or near else _step.fetch(result)
         part: Any = None
         if self._reduction is not None:
             part = reduced if self._reduction.on_device else self._reduction.part(reduced, _step.fetch, rows)
+        kept, mark = None if self._journal is None else self._kept(part), None
         _step.settled(result, self._queue)
+        if self._output is not None:
+            # Nothing runs out of memory after this: a source that is written over can't be read again.
+            self._output.write(start, stop, result if near else fetched)
+            mark = None if self._journal is None or near else self._output.mark(stop, fetched)
+            if near:
+                _step.settled(result, self._queue)
         if self._reduction is not None:
             self._reduction.push(part)
         self._done = stop
         self._chunk += 1
         if self._journal is not None:
-            self._journal.record(stop, self._kept(part))
-            if self._journal.is_due():
-                self._sync(self._journal)
+            self._journal.record(stop, kept, mark)
+
+    def _merge(self) -> None:
+        """What can wait until a chunk is done, and may run out of memory without harm to it."""
+        if self._reduction is not None:
+            self._reduction.merge()
+        if self._journal is not None and self._journal.is_due():
+            self._sync(self._journal)
 
     def _kept(self, part: Any) -> _combine.Part | None:
         """A part as the resume file can hold it."""
@@ -309,7 +336,8 @@ class _Job:
         value = _combine.as_array(_step.fetch(part))
         if value is None:
             raise TypeError(f"resume= takes results that are arrays or numbers, got {type(part).__name__}")
-        return [value]
+        # A second array says that it was on the host.
+        return [value] if _step.is_on_device(part) else [value, numpy.empty(0)]
 
     def _sync(self, journal: _journal.Journal) -> None:
         if self._output is not None:
@@ -327,8 +355,8 @@ class _Job:
             self._said = True
             count = _native.human_count
             sys.stderr.write(
-                f"dpmem: a chunk of {count(before)} rows ran out of memory ({shortage}); it is done again in chunks of "
-                f"{count(self._rows)} rows, as are the others, halved again if need be\n"
+                f"dpmem: a chunk of {count(before)} rows ran out of memory ({shortage}); from there on chunks have "
+                f"{count(self._rows)} rows, halved again if need be\n"
             )
 
     def _finish(self) -> Any:
@@ -357,12 +385,13 @@ def _of_nothing(fn: Callable[..., Any], source: Any, out: Any, reduction: Any, q
     read = source.read(0, 0)
     arrays = read if isinstance(read, tuple) else (read,)
     result = fn(*(_step.send(array, queue) for array in arrays))
-    shape, axis = _form.shape_of(result), source.axis
-    rows = axis < len(shape) and shape[axis] == 0
-    form = _form.Form("rows" if rows else "fixed", axis if rows else None, shape, _form.dtype_of(result))
+    shape = _form.shape_of(result)
+    places = [place for place, extent in enumerate(shape) if extent == 0]
+    axis = source.axis if source.axis in places or not places else places[0]
+    form = _form.Form("rows" if places else "fixed", axis if places else None, shape, _form.dtype_of(result))
     if out is not None:
         output = _outputs.output(out, form, 0)
-        output.open(resumed=False)
+        output.open(os.urandom(_outputs.TOKEN_BYTES))
         try:
             written = output.finish()
         except BaseException:

@@ -6,8 +6,12 @@ is whole. So a file called `NAME.npy` is never half-written, and one that was th
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
+import weakref
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +19,8 @@ import numpy
 
 from dpmem._form import Form
 
+#: A partial file ends with so many bytes of its job's, so that no job goes on with another's.
+TOKEN_BYTES = 16
 #: What is added to the name of a file that is not whole.
 SUFFIX = ".partial"
 
@@ -22,19 +28,28 @@ SUFFIX = ".partial"
 class Output:
     """Takes results of chunks in any order; each row once."""
 
-    #: Whether `write` takes arrays of the device as they are.
-    on_device = False
+    def takes(self, result: Any) -> bool:
+        """Whether `write` takes this array as it is, though it is on the device."""
+        return False
 
     def describe(self) -> dict[str, Any]:
         """What must be the same for a resumed job to go on, as plain data."""
         raise NotImplementedError
 
-    def open(self, resumed: bool) -> None:
-        """Begin, or go on with what an interrupted job has left."""
+    def open(self, token: bytes, *, resumed: bool = False, complete: bool = False) -> None:
+        """Begin, or go on with what an interrupted job has left, with all rows written if it was `complete`."""
 
     def write(self, start: int, stop: int, result: Any) -> None:
         """Put the rows `start` to `stop` in place."""
         raise NotImplementedError
+
+    def mark(self, stop: int, result: Any) -> int | None:
+        """What tells later whether the row before `stop`, the last one of this result, is still there; if anything."""
+        return None
+
+    def still_has(self, stop: int, mark: int | None) -> bool:
+        """Whether it is, as far as a mark tells."""
+        return True
 
     def sync(self) -> None:
         """See to it that what has been written outlives a power failure, as far as the output can."""
@@ -55,32 +70,33 @@ class NpyFile(Output):
     """A `.npy` file."""
 
     def __init__(self, path: str, form: Form, rows: int) -> None:
-        self.path, self._partial = path, path + SUFFIX
+        # The program may change its folder meanwhile.
+        self.path = os.path.abspath(path)
+        self._partial = self.path + SUFFIX
+        if os.path.isdir(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         self._shape, self._dtype, self._axis = form.whole(rows), form.dtype, form.axis or 0
         self._header = _header(self._shape, self._dtype)
         self._begin = len(self._header)
         self._size = self._begin + _bytes(self._shape, self._dtype)
-        self._file = -1
+        self._file, self._token = -1, b""
         self._map: numpy.memmap[Any, Any] | None = None
 
-    def open(self, resumed: bool) -> None:
+    def open(self, token: bytes, *, resumed: bool = False, complete: bool = False) -> None:
         """Make the file and take its room, or open what an interrupted job has left.
 
         Raises
         ------
         ValueError
             What is there can't be of that job.
+        BlockingIOError
+            Another job is writing it.
         """
-        flags = os.O_RDWR | os.O_CLOEXEC | (0 if resumed else os.O_CREAT | os.O_TRUNC)
-        try:
-            self._file = os.open(self._partial, flags, 0o666)
-        except FileNotFoundError:
-            if not resumed:
-                raise
-            raise ValueError(f"`{self._partial}` is gone; remove the resume file to begin anew") from None
+        self._token = token
+        self._file = self._locked(resumed)
         try:
             if resumed:
-                self._check()
+                self._check(complete)
             else:
                 self._make()
             if self._axis and self._size > self._begin:
@@ -89,17 +105,45 @@ class NpyFile(Output):
             self.abandon(keep=resumed)
             raise
 
+    def _locked(self, resumed: bool) -> int:
+        """The partial file, which no other job has open."""
+        flags = os.O_RDWR | os.O_CLOEXEC | (0 if resumed else os.O_CREAT)
+        while True:
+            try:
+                file = os.open(self._partial, flags, 0o666)
+            except FileNotFoundError:
+                if not resumed:
+                    raise
+                raise ValueError(f"`{self._partial}` is gone; remove the resume file to begin anew") from None
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(file)
+                raise BlockingIOError(errno.EWOULDBLOCK, "another job is writing this file", self._partial) from None
+            except OSError:
+                pass  # a file system without locks
+            with contextlib.suppress(FileNotFoundError):
+                # Not if another job has finished it meanwhile: then it is somebody's result.
+                if os.path.samestat(os.fstat(file), os.stat(self._partial)):
+                    return file
+            os.close(file)
+
     def _make(self) -> None:
         # Room first: a full disk is noticed before the work, and no write through the map can lack it.
+        room = self._size + TOKEN_BYTES
         try:
-            os.posix_fallocate(self._file, 0, self._size)
+            os.ftruncate(self._file, 0)
+            os.posix_fallocate(self._file, 0, room)
         except OSError as error:
-            raise self._failed(error, 0, self._size) from None
+            raise self._failed(error, 0, room) from None
         self._put(memoryview(self._header), 0)
+        self._put(memoryview(self._token), self._size)
 
-    def _check(self) -> None:
-        size = os.fstat(self._file).st_size
-        if os.pread(self._file, self._begin, 0) != self._header or size != self._size:
+    def _check(self, complete: bool) -> None:
+        found = os.pread(self._file, self._begin, 0), os.fstat(self._file).st_size - self._size
+        token = os.pread(self._file, TOKEN_BYTES, self._size)
+        # A job that had all rows may have cut the token off, but not renamed it.
+        if found != (self._header, len(token)) or not (token == self._token or (complete and not token)):
             raise ValueError(f"`{self._partial}` is not what the interrupted job left behind; remove it to begin anew")
 
     def describe(self) -> dict[str, Any]:
@@ -145,6 +189,7 @@ class NpyFile(Output):
         """Give the file its name."""
         if self._file < 0:
             return self.whole()
+        os.ftruncate(self._file, self._size)
         self.sync()
         os.replace(self._partial, self.path)
         self._close()
@@ -165,10 +210,10 @@ class NpyFile(Output):
 
     def abandon(self, keep: bool) -> None:
         """Close it; remove it unless a resumed job is to go on with it."""
-        made = self._file >= 0
+        if self._file >= 0 and not keep:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._partial)
         self._close()
-        if made and not keep:
-            os.unlink(self._partial)
 
     def _close(self) -> None:
         self._map = None
@@ -182,7 +227,7 @@ class Slices(Output):
 
     def __init__(self, target: Any, form: Form, rows: int) -> None:
         self._target, self._axis = target, form.axis or 0
-        self.on_device = hasattr(type(target), "__sycl_usm_array_interface__")
+        self._on_device = hasattr(type(target), "__sycl_usm_array_interface__")
         wanted, shape = form.whole(rows), getattr(target, "shape", None)
         if not hasattr(type(target), "__setitem__") or shape is None:
             raise TypeError(
@@ -196,23 +241,49 @@ class Slices(Output):
             raise TypeError(f"expected out= to hold {form.dtype}, got {dtype}")
 
     def describe(self) -> dict[str, Any]:
-        """Shape and type; for memory of this process also which, since it is gone with the process."""
+        """Shape and type; for memory of this process also which, since it is gone with the process.
+
+        A memmap that was made anew (`w+`) or keeps what is written to itself (`c`) counts as such.
+        """
         target = self._target
-        facts = {"type": type(target).__qualname__, "shape": list(target.shape), "dtype": str(target.dtype)}
-        if isinstance(target, numpy.memmap) and target.filename is not None:
-            return {**facts, "file": os.path.abspath(target.filename), "offset": target.offset}
+        dtype = str(getattr(target, "dtype", None))
+        facts: dict[str, Any] = {"type": type(target).__qualname__, "shape": list(target.shape), "dtype": dtype}
         if isinstance(target, numpy.ndarray):
-            return {**facts, "process": _this_process(), "address": target.__array_interface__["data"][0]}
-        if self.on_device:
+            root, address = _root(target), target.__array_interface__["data"][0]
+            facts["strides"] = list(target.strides)
+            if isinstance(root, numpy.memmap) and root.filename is not None and root.mode == "r+":
+                offset = root.offset + address - root.__array_interface__["data"][0]
+                return {**facts, "file": os.path.abspath(root.filename), "offset": offset}
+            return {**facts, "process": _this_process(), "address": address, "array": _mark(root)}
+        if self._on_device:
             address = target.__sycl_usm_array_interface__["data"][0]
             return {**facts, "process": _this_process(), "address": address}
         for name in ("filename", "path", "name"):
             facts[name] = str(getattr(target, name, None))
         return facts
 
+    def takes(self, result: Any) -> bool:
+        """Where both are of one queue."""
+        return self._on_device and getattr(result, "sycl_queue", None) == self._target.sycl_queue
+
     def write(self, start: int, stop: int, result: Any) -> None:
         """Assign the slice."""
         self._target[_rows(start, stop, self._axis)] = result
+
+    def mark(self, stop: int, result: Any) -> int | None:
+        """The row's checksum: who makes the output anew before each call would lose what was there."""
+        is_comparable = getattr(result, "dtype", None) == getattr(self._target, "dtype", None)
+        if self._on_device or not is_comparable or not hasattr(type(self._target), "__getitem__"):
+            return None
+        last = result.shape[self._axis]
+        return zlib.crc32(numpy.ascontiguousarray(result[_rows(last - 1, last, self._axis)]).tobytes())
+
+    def still_has(self, stop: int, mark: int | None) -> bool:
+        """Read it back."""
+        if mark is None:
+            return True
+        row = numpy.ascontiguousarray(self._target[_rows(stop - 1, stop, self._axis)])
+        return zlib.crc32(row.tobytes()) == mark
 
     def sync(self) -> None:
         """Flush, where there is such a thing."""
@@ -260,6 +331,25 @@ def output(out: Any, form: Form, rows: int) -> Output:
         )
     path = path_of(out)
     return Slices(out, form, rows) if path is None else NpyFile(path, form, rows)
+
+
+def _root(array: Any) -> Any:
+    """The array whose memory a view shows."""
+    while isinstance(array.base, numpy.ndarray):
+        array = array.base
+    return array
+
+
+#: Arrays by their id, which is another's once they are gone, and what is said of them.
+_marks: dict[int, tuple[Any, str]] = {}
+
+
+def _mark(array: Any) -> str:
+    """Tells an array from a later one at the same address."""
+    key = id(array)
+    if key not in _marks:
+        _marks[key] = (weakref.ref(array, lambda _: _marks.pop(key, None)), os.urandom(8).hex())
+    return _marks[key][1]
 
 
 def _rows(start: int, stop: int, axis: int) -> tuple[slice, ...]:

@@ -34,7 +34,7 @@ class Step:
         if self._reduction is None:
             return result, None
         if self._reduction.on_device:
-            return result, _own(result, parts)
+            return result, _own(result)
         return result, None if self.form is None else self._reduction.reduce(result, self.form)
 
 
@@ -68,24 +68,13 @@ def _in_one_piece(result: Any) -> Any:
     return dpnp.ascontiguousarray(result)
 
 
-def _own(result: Any, parts: tuple[Any, ...]) -> Any:
-    """A result that outlives its chunk: a copy, if it is the chunk or a view of it."""
+def _own(result: Any) -> Any:
+    """A result that outlives its chunk: a copy, as it may be the chunk, or an array that the function uses again."""
     if not is_on_device(result):
-        return result
-    low, high = _extent(result)
-    for part in parts:
-        begin, end = _extent(part)
-        if low < end and begin < high:
-            import dpnp
+        return result.copy() if isinstance(result, numpy.ndarray) else result
+    import dpnp
 
-            return dpnp.copy(result)
-    return result
-
-
-def _extent(array: Any) -> tuple[int, int]:
-    """The block that an array lies in, by its addresses."""
-    memory = array.get_array().usm_data
-    return int(memory._pointer), int(memory._pointer) + max(int(memory.nbytes), 1)
+    return dpnp.copy(dpnp.asarray(result))
 
 
 def settled(result: Any, queue: Any) -> None:

@@ -70,6 +70,77 @@ def test_outputs_that_take_slices(data, order):
     assert np.array_equal(narrow, expected.astype("f4"))
 
 
+def test_an_output_of_another_queue(data):
+    import dpctl
+
+    out = dpnp.zeros((ROWS, 6), sycl_queue=dpctl.SyclQueue(dpnp.empty(0).sycl_device))
+    dpmem.map_chunks(lambda x: x + 1, data, out=out, rows=300)
+    assert np.array_equal(dpnp.asnumpy(out), data + 1)
+
+
+def test_an_array_may_be_written_over_itself_and_nothing_else_that_is_read(data, tmp_path):
+    expected = whole(lambda x: x + 1, data)
+    inplace = data.copy()
+    assert dpmem.map_chunks(lambda x: x + 1, inplace, out=inplace, rows=90) is inplace
+    assert np.array_equal(inplace, expected)
+    file = tmp_path / "m.npy"
+    np.save(file, data)
+    mapped = np.load(file, mmap_mode="r+")
+    for source, out, more in [
+        (data[:-1], data[1:], {}),
+        (data, data[::-1], {}),
+        ((data, data[::-1]), data, {}),
+        ([data[:500], data[500:]], data, {}),
+        (data, data, {"reduce": "sum"}),
+        (data, data, {"resume": tmp_path / "r"}),
+        (file, mapped, {}),
+        (np.load(file, mmap_mode="r"), mapped, {}),
+    ]:
+        with pytest.raises(ValueError, match="is memory of the source"):
+            dpmem.map_chunks(lambda *x: x[0] + 1, source, out=out, **more)
+    assert np.load(file).tobytes() == data.tobytes()
+    # Other columns of one array share nothing.
+    wide = np.zeros((ROWS, 12))
+    wide[:, :6] = data
+    dpmem.map_chunks(lambda x: x + 1, wide[:, :6], out=wide[:, 6:], rows=90)
+    assert np.array_equal(wide[:, 6:], expected)
+
+
+def test_a_folder_in_the_place_of_the_output_is_noticed_before_the_work(data, tmp_path):
+    (tmp_path / "o.npy").mkdir()
+    plan = dpmem.plan_chunks(lambda x: x, data)
+    called = []
+    with pytest.raises(IsADirectoryError, match=r"o\.npy"):
+        dpmem.map_chunks(lambda x: (called.append(0), x)[1], data, out=tmp_path / "o.npy", plan=plan)
+    assert called == []
+
+
+def test_a_file_is_written_by_one_job_at_a_time(data, tmp_path):
+    out = tmp_path / "o.npy"
+
+    def another(x):
+        with pytest.raises(BlockingIOError, match=r"another job is writing.*o\.npy\.partial"):
+            dpmem.map_chunks(lambda y: y, data, out=out, plan=plan)
+        return x * 2
+
+    plan = dpmem.plan_chunks(lambda x: x, data)
+    assert np.array_equal(dpmem.map_chunks(another, data, out=out, plan=plan), data * 2)
+
+
+def test_the_program_may_change_its_folder(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    plan = dpmem.plan_chunks(lambda x: x, data)
+
+    def moving(x):
+        os.chdir(tmp_path / "elsewhere")
+        return x
+
+    dpmem.map_chunks(moving, data, out="o.npy", plan=plan, rows=300, resume=True)
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "o.npy"]
+    assert os.listdir(tmp_path / "elsewhere") == []
+
+
 def test_a_memmap_is_written(data, tmp_path):
     out = np.lib.format.open_memmap(tmp_path / "m.npy", "w+", "f8", (ROWS,))
     dpmem.map_chunks(lambda x: x.sum(axis=1), data, out=out, rows=128)
@@ -124,6 +195,8 @@ def test_several_sources(data):
     other = np.arange(ROWS, dtype="i4")
     got = dpmem.map_chunks(lambda x, n: x * n[:, None], (data, other), rows=77)
     assert np.array_equal(got, data * other[:, None])
+    turned = dpmem.map_chunks(lambda x, n: x * n, (data.T.copy(), other), axis=-1, rows=77)
+    assert np.array_equal(turned, data.T * other)
 
 
 def test_both_an_output_and_a_reduction(data, tmp_path):
@@ -141,6 +214,7 @@ def test_nothing_and_little(tmp_path):
     empty = np.empty((0, 5))
     assert dpmem.map_chunks(lambda x: x + 1, empty, out=tmp_path / "e.npy").shape == (0, 5)
     assert np.load(tmp_path / "e.npy").shape == (0, 5)
+    assert dpmem.map_chunks(lambda x: x.T, empty, out=tmp_path / "e.npy").shape == (5, 0)
     assert np.array_equal(dpmem.map_chunks(lambda x: x, empty, reduce="sum"), np.zeros(5))
     assert dpmem.map_chunks(lambda x: x.sum(), empty, reduce="sum") == 0
     with pytest.raises(ValueError, match="no rows"):
@@ -188,8 +262,9 @@ def test_results_of_another_shape_or_type_than_tried_are_refused(data):
         dpmem.map_chunks(narrowing, data, rows=100, plan=plans[1])
     with pytest.raises(ValueError, match="grows in 2 directions"):
         dpmem.map_chunks(lambda x: x @ x.T, data)
-    with pytest.raises(TypeError, match="array or a number"):
-        dpmem.map_chunks(lambda x: "text", data)
+    for result in ("text", None, (1.0, 2.0), [1.0]):
+        with pytest.raises(TypeError, match="array or a number"):
+            dpmem.map_chunks(lambda x, result=result: result, data, reduce="sum")
 
 
 @pytest.mark.parametrize(
@@ -228,7 +303,7 @@ def test_out_needs_rows(data, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_progress(data, monkeypatch):
+def test_progress(data, tmp_path, monkeypatch):
     told = []
     dpmem.map_chunks(lambda x: x, data, rows=400, progress=lambda done, total: told.append((done, total)))
     assert told == [(400, ROWS), (800, ROWS), (1000, ROWS)]
@@ -257,7 +332,8 @@ def test_progress(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     dpmem.map_chunks(lambda x: x, data, rows=600)
     with pytest.raises(ImportError, match="pip install tqdm"):
-        dpmem.map_chunks(lambda x: x, data, rows=600, progress=True)
+        dpmem.map_chunks(lambda x: x, data, rows=600, progress=True, out=tmp_path / "o.npy")
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_pool_and_a_limit_of_the_user_stay(data):
@@ -284,6 +360,16 @@ def test_the_pool_and_a_limit_of_the_user_stay(data):
         dpmem.disable_pool()
         dpmem.stop()
     assert set(seen) == {True}
+
+
+def test_what_the_user_switches_on_meanwhile_stays_on(data):
+    try:
+        dpmem.map_chunks(lambda x: (dpmem.enable_pool(), x)[1], data, rows=500)
+        assert _native.pool_status()[1]
+        assert dpmem.is_tracking()
+    finally:
+        dpmem.disable_pool()
+        dpmem.stop()
 
 
 def test_jobs_in_several_threads(data):

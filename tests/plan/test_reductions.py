@@ -109,7 +109,7 @@ def test_float_sums_are_as_accurate_as_pairwise_ones():
     assert abs(float(got) - exact) <= abs(float(one_by_one) - exact)
 
 
-def test_a_push_that_fails_leaves_the_tree_as_it_was():
+def test_a_merge_that_fails_loses_nothing_and_counts_nothing_twice():
     failing = []
 
     def combine(a, b):
@@ -119,13 +119,39 @@ def test_a_push_that_fails_leaves_the_tree_as_it_was():
 
     tree = _combine.Tree()
     for value in "abc":
-        tree.push(value, combine)
+        tree.push(value)
+        tree.merge(combine)
     before = list(tree.levels)
     failing.append(True)
-    with pytest.raises(MemoryError):
-        tree.push("d", combine)
-    assert tree.levels == before
+    for value in "de":
+        tree.push(value)
+        with pytest.raises(MemoryError):
+            tree.merge(combine)
+    assert tree.levels == [*before, (0, "d"), (0, "e")]
     failing.clear()
-    tree.push("d", combine)
-    tree.push("e", combine)
-    assert tree.total(combine) == "abcde"
+    tree.merge(combine)
+    assert len(tree.levels) == 1
+    tree.push("f")
+    assert tree.total(combine) == "abcdef"
+
+
+def test_results_that_are_one_array_each_time():
+    """The function fills an array of its own, and the reduction changes its first argument."""
+    data = np.arange(4000.0).reshape(1000, 4)
+    scratch = dpnp.zeros(4)
+    host = np.zeros(4)
+
+    def on_device(x):
+        dpnp.sum(x, axis=0, out=scratch)
+        return scratch
+
+    def on_host(x):
+        host[:] = dpnp.asnumpy(x.sum(axis=0))
+        return host
+
+    def added(a, b):
+        a += b
+        return a
+
+    for fn in (on_device, on_host, lambda x: x[0] * 0 + x.sum(axis=0)):
+        assert dpmem.map_chunks(fn, data, reduce=added, rows=90).tolist() == data.sum(axis=0).tolist()

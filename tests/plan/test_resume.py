@@ -1,5 +1,6 @@
 """Jobs that end too early: what they leave, and that the next one comes to the same."""
 
+import functools
 import json
 import os
 import signal
@@ -7,11 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dpnp
 import numpy as np
 import pytest
 
 import dpmem
-from dpmem import _journal
+from dpmem import _fingerprint, _journal, _outputs
 
 JOB = Path(__file__).with_name("job.py")
 ROWS = 1000
@@ -143,11 +145,13 @@ def test_another_function_is_refused(source, tmp_path):
         again()
 
 
-@pytest.mark.parametrize("damage", [b"", b"no resume file\n", b'{"dpmem_resume": 99, "facts": {}}\n', b"\x93NUMPY"])
+@pytest.mark.parametrize(
+    "damage", [b"", b"no resume file\n", b'{"dpmem_resume": 99, "facts": {}}\n', b"\x93NUMPY", b'{"dpm']
+)
 def test_what_is_no_resume_file(source, tmp_path, damage):
     (tmp_path / "r").write_bytes(damage)
     words = {"out": tmp_path / "out.npy", "resume": tmp_path / "r"}
-    if damage:
+    if damage not in (b"", b'{"dpm'):
         with pytest.raises(ValueError, match="no resume file"):
             dpmem.map_chunks(lambda x: x, source, **words)
         assert (tmp_path / "r").read_bytes() == damage
@@ -167,6 +171,42 @@ def test_a_partial_file_that_is_gone_or_different_is_refused(source, tmp_path):
         again()
     partial.write_bytes(content)
     assert np.array_equal(again(), np.load(source) * 2)
+
+
+def test_a_partial_file_of_another_job_is_not_gone_on_with(source, tmp_path):
+    """As one leaves it that was killed and had no resume file: of the right size, and empty where ours was done."""
+    again = begun(source, tmp_path)
+    partial = tmp_path / "out.npy.partial"
+    ours = partial.read_bytes()
+    other = _outputs.NpyFile(str(tmp_path / "out.npy"), dpmem.plan_chunks(lambda x: x, source)._form, ROWS)
+    other.open(b"another".ljust(_outputs.TOKEN_BYTES))
+    other._close()
+    assert len(partial.read_bytes()) == len(ours)
+    with pytest.raises(ValueError, match="not what the interrupted job left"):
+        again()
+    partial.write_bytes(ours)
+    assert np.array_equal(again(), np.load(source) * 2)
+
+
+@pytest.mark.parametrize("moment", ["replace", "fsync"])
+def test_a_job_that_ended_while_its_file_got_its_name(source, tmp_path, monkeypatch, moment):
+    def fn(x):
+        return x + 1
+
+    def dies(*_):
+        raise Stop
+
+    words = {"out": tmp_path / "out.npy", "rows": 100, "resume": tmp_path / "r"}
+    with monkeypatch.context() as patched:
+        patched.setattr(os, moment, dies)
+        with pytest.raises(Stop):
+            dpmem.map_chunks(fn, source, **words)
+    told = []
+    got = dpmem.map_chunks(fn, source, progress=lambda *how_far: told.append(how_far), **words)
+    assert told == []
+    assert got.tobytes() == (np.load(source) + 1).tobytes()
+    assert sorted(os.listdir(tmp_path)) == ["out.npy", "source.npy"]
+    assert (tmp_path / "out.npy").stat().st_size == 128 + got.nbytes
 
 
 @pytest.mark.parametrize("cut", range(0, 60, 7))
@@ -246,6 +286,127 @@ def test_arrays_in_memory_can_be_gone_on_with_in_this_process_only(source, tmp_p
         again(out=np.zeros((ROWS, 7)))
     assert again() is target
     assert np.array_equal(target, np.load(source) * 2)
+    views = np.zeros((2 * ROWS, 7))
+    again = begun(source, tmp_path, out=views[ROWS:])
+    with pytest.raises(ValueError, match=r"another job.*address"):
+        again(out=views[:ROWS])
+    again(out=views[ROWS:])
+    assert np.array_equal(views[ROWS:], np.load(source) * 2)
+
+
+def test_an_array_at_the_address_of_one_that_is_gone_is_another(source, tmp_path):
+    form = dpmem.plan_chunks(lambda x: x, source)._form
+    room = bytearray(ROWS * 7 * 8)
+    told = []
+    for _ in range(2):
+        target = np.frombuffer(room).reshape(ROWS, 7)
+        told.append(_outputs.output(target, form, ROWS).describe())
+        assert _outputs.output(target, form, ROWS).describe() == told[-1]
+        del target
+    assert told[0]["address"] == told[1]["address"]
+    assert told[0] != told[1]
+
+
+def test_of_memmaps_only_those_of_what_was_there_can_be_gone_on_with(source, tmp_path):
+    file = tmp_path / "m.npy"
+    form = dpmem.plan_chunks(lambda x: x, source)._form
+
+    def facts(target):
+        return _outputs.output(target, form, ROWS).describe()
+
+    new = [facts(np.memmap(file, "f8", "w+", shape=(2 * ROWS, 7))[:ROWS]) for _ in range(2)]
+    assert new[0] != new[1]
+    assert new[0]["process"] == new[1]["process"]
+    np.save(file, np.zeros((2 * ROWS, 7)))
+    opened = [facts(np.load(file, mmap_mode="r+")[:ROWS]) for _ in range(2)]
+    assert opened[0] == opened[1]
+    assert opened[0]["offset"] == 128
+    assert facts(np.load(file, mmap_mode="r+")[ROWS:])["offset"] == 128 + ROWS * 7 * 8
+    assert "process" in facts(np.load(file, mmap_mode="c")[:ROWS])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_output_that_was_made_anew_is_noticed(source, tmp_path, monkeypatch, order):
+    monkeypatch.setattr(_journal, "_SYNC_S", 0.0)
+    monkeypatch.setattr(_journal, "_COMPACT_BYTES", 800)
+    file = tmp_path / "m.npy"
+
+    def anew():
+        return np.lib.format.open_memmap(file, "w+", "f8", (ROWS, 7), fortran_order=order == "F")
+
+    again = begun(source, tmp_path, out=anew())
+    written = file.read_bytes()
+    with pytest.raises(ValueError, match="doesn't hold any more"):
+        again(out=anew())
+    file.write_bytes(written)
+    assert np.array_equal(again(out=np.load(file, mmap_mode="r+")), np.load(source) * 2)
+
+
+def test_what_is_another_function():
+    def scaled(by, plus=0):
+        return lambda x, more=plus: x * by + more
+
+    def counted():
+        count = 0
+
+        def fn(x):
+            nonlocal count
+            count += 1
+            return x
+
+        return fn
+
+    def recursive(x):
+        return recursive(x[1:]) if len(x) else x
+
+    tell = _fingerprint.fingerprint_of
+    assert tell(recursive) == tell(recursive)
+    assert tell(scaled(2)) == tell(scaled(2))
+    others = [scaled(2), scaled(3), scaled(2, plus=1), dpnp.exp, dpnp.sqrt]
+    others += [functools.partial(f, n) for f in (dpnp.add, scaled(2), scaled(3)) for n in (1, 2)]
+    assert len({tell(fn) for fn in others}) == len(others)
+    fn = counted()
+    before = tell(fn)
+    fn(0)
+    assert tell(fn) == before, "what it changes itself"
+    assert tell(print).startswith("print")
+    assert tell(Stop()) == tell(Stop())
+
+
+def test_a_reduction_on_the_host_goes_on_with_what_it_had(source, tmp_path):
+    """Results that were NumPy's are not dpnp's after that, and can be written to."""
+    plan = dpmem.plan_chunks(lambda x: dpnp.asnumpy(x.sum(axis=0)), source, reduce=np.add)
+    left = [3]
+
+    def fn(x):
+        left[0] -= 1
+        if left[0] < 0:
+            raise Stop
+        return dpnp.asnumpy(x.sum(axis=0))
+
+    def added(a, b):
+        assert isinstance(a, np.ndarray)
+        assert isinstance(b, np.ndarray)
+        a += b
+        return a
+
+    words = {"reduce": added, "rows": 100, "resume": tmp_path / "r", "plan": plan}
+    with pytest.raises(Stop):
+        dpmem.map_chunks(fn, source, **words)
+    left[0] = 100
+    assert np.allclose(dpmem.map_chunks(fn, source, **words), np.load(source).sum(axis=0))
+    assert left[0] == 93
+
+
+def test_a_resume_file_that_somebody_removed_costs_nothing(source, tmp_path):
+    resume = tmp_path / "r"
+
+    def removed(done, total):
+        if done == total:
+            resume.unlink()
+
+    got = dpmem.map_chunks(lambda x: x, source, reduce="max", rows=100, resume=resume, progress=removed)
+    assert np.array_equal(got, np.load(source).max(axis=0))
 
 
 def test_the_file_is_written_anew_when_it_has_grown(source, tmp_path, monkeypatch):

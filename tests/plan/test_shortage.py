@@ -1,13 +1,16 @@
 """Running out of memory inside the function: smaller chunks, the same result, said once."""
 
+import builtins
 import subprocess
 import sys
 
+import dpctl.memory
 import dpnp
 import numpy as np
 import pytest
 
 import dpmem
+from dpmem import _journal
 
 #: A limit can only be set where the process has a queue.
 QUEUE = dpnp.empty(0).sycl_queue
@@ -58,20 +61,22 @@ def test_reductions_count_each_row_once(data, limited, capfd):
 
 
 @pytest.mark.parametrize(
-    "error", [MemoryError("no"), RuntimeError("Unable to allocate device_memory"), "USMAllocationError"]
+    ("kind", "text"),
+    [
+        ("MemoryError", "no"),
+        ("RuntimeError", "Unable to allocate device_memory"),
+        ("USMAllocationError", "USM allocation failed"),
+    ],
 )
-def test_a_chunk_that_the_function_has_changed_is_read_again(data, error, capfd):
-    if error == "USMAllocationError":
-        import dpctl.memory
-
-        error = dpctl.memory.USMAllocationError("USM allocation failed")
+def test_a_chunk_that_the_function_has_changed_is_read_again(data, kind, text, capfd):
+    kind = getattr(builtins, kind, None) or getattr(dpctl.memory, kind)
     calls = []
 
     def unlucky(x):
         calls.append(x.shape[0])
         x += 1
         if calls.count(1000) == 2 and calls[-1] == 1000:
-            raise error
+            raise kind(text)
         return x
 
     plan = dpmem.plan_chunks(lambda x: x, data)
@@ -108,6 +113,47 @@ def test_an_own_reduction_that_runs_out_is_not_left_half_done(data):
     assert not failing
 
 
+@pytest.mark.parametrize("at", range(2, 12))
+def test_a_reduction_that_changes_its_argument_and_then_runs_out(data, at):
+    """What it has combined by then must not be combined again."""
+    calls = []
+
+    def added(a, b):
+        calls.append(0)
+        if len(calls) == at:
+            raise MemoryError("adding")
+        a += b
+        return a
+
+    def fn(x):
+        return x.sum(axis=0)
+
+    plan = dpmem.plan_chunks(fn, data, reduce=dpnp.add)
+    ones = np.ones_like(data)
+    assert dpmem.map_chunks(fn, ones, plan=plan, rows=256, reduce=added).tolist() == [4096.0] * 16
+    assert len(calls) > at
+
+
+def test_a_record_that_runs_out_of_memory_ends_the_job(data, tmp_path, monkeypatch):
+    """Its chunk is counted: gone on from here, the resume file would lack it."""
+    file, resume = tmp_path / "source.npy", tmp_path / "r"
+    np.save(file, data)
+    record = _journal.Journal.record
+    lacking = [True]
+
+    def failing(self, done, *rest):
+        if done == 2048 and lacking:
+            lacking.clear()
+            raise MemoryError("recording")
+        record(self, done, *rest)
+
+    monkeypatch.setattr(_journal.Journal, "record", failing)
+    words = {"rows": 512, "reduce": "sum", "resume": resume}
+    with pytest.raises(MemoryError, match="recording"):
+        dpmem.map_chunks(lambda x: x, file, **words)
+    assert resume.exists()
+
+
 def test_a_device_that_is_full(opencl_only):
     program = """
 import dpnp, numpy, dpmem, dpctl.memory
@@ -136,6 +182,6 @@ except OSError as error:
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert "File too large while writing 1280128 bytes at offset 0 of" in ended.stdout
+    assert "File too large while writing 1280144 bytes at offset 0 of" in ended.stdout
     assert "o.npy.partial" in ended.stdout
     assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ this order. Whatever happens in between, the chunk is done again from the source
 from __future__ import annotations
 
 import dataclasses
+import operator
 import os
 import sys
 from collections.abc import Callable
@@ -77,7 +78,7 @@ def map_chunks(
         The path of a resume file, or True for `out` with `.resume` added. If the job is interrupted, by Ctrl-C or by a
         crash, the same call goes on after the last finished chunk. The file is removed at the end.
     plan
-        What `plan_chunks` answered, to save trying `fn` out again.
+        What `plan_chunks` answered, to save trying `fn` out again; `budget` and `in_flight` are the plan's then.
     rows
         Rows of a chunk, in place of the planned ones.
     device, budget, in_flight, axis
@@ -119,7 +120,8 @@ def map_chunks(
                 fn, opened, reduction, queue, pool, budget=budget, in_flight=in_flight, writes=writes
             )
         job = _Job(fn, opened, reduction, queue, pool, made, out)
-        return job.run(rows, beside, progress)
+        # NumPy's narrow integers would overflow when they are added up.
+        return job.run(None if rows is None else operator.index(rows), beside, progress)
 
 
 def _queue_for(device: Any, plan: _plan.ChunkPlan | None) -> Any:
@@ -134,7 +136,7 @@ def _queue_for(device: Any, plan: _plan.ChunkPlan | None) -> Any:
 
 
 def _check_rows(rows: Any, plan: Any, source: Any) -> None:
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+    if rows is not None and (isinstance(rows, bool) or not hasattr(type(rows), "__index__") or rows < 1):
         raise ValueError(f"expected a number of rows, at least 1, got {rows!r}")
     if plan is None:
         return

@@ -6,7 +6,7 @@ keeps included. Host memory takes no room on a device and is not limited.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmem import _accounting, _native, _out_of_memory, _runtime, _tracking
 
@@ -131,52 +131,60 @@ class borrowed:
     job goes on without, and `reason` says why.
     """
 
-    _users = 0
+    _jobs: ClassVar[set[borrowed]] = set()
     _began_recording = False
     _began_caching = False
 
     def __init__(self) -> None:
         self.reason: str | None = None
-        self._entered = False
 
     def __enter__(self) -> borrowed:
-        with _tracking._lock:
-            if borrowed._users == 0:
-                recording = _tracking.is_tracking()
-                try:
-                    _begin()
-                except RuntimeError as error:
-                    self.reason = str(error)
-                    if not recording and _tracking.is_tracking():
-                        _tracking.stop()
-                    return self
-                borrowed._began_recording = not recording
-                borrowed._began_caching = not _native.pool_status()[1]
-                if borrowed._began_caching:
-                    _native.pool_cache(True)
-            borrowed._users += 1
-            self._entered = True
+        try:
+            self._take()
+        except RuntimeError as error:
+            self._give_back()
+            self.reason = str(error)
+        except BaseException:
+            self._give_back()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
+        try:
+            self._give_back()
+        except BaseException:
+            # Ctrl-C may come at any step, and each may be done again.
+            self._give_back()
+            raise
+
+    def _take(self) -> None:
         with _tracking._lock:
-            if not self._entered:
-                return
-            self._entered = False
-            borrowed._users -= 1
-            if borrowed._users:
-                return
-            if borrowed._began_caching:
-                _native.pool_cache(False)
-            if borrowed._began_recording:
-                _tracking.stop()
-                if not _native.pool_status()[0] and _native.hook_status()["phase"] == "installed":
-                    _native.hook_remove()
+            is_first = not borrowed._jobs
+            if is_first:
+                # What is to be undone is known before anything is done.
+                borrowed._began_recording = not _tracking.is_tracking()
+                borrowed._began_caching = not _native.pool_status()[1]
+            borrowed._jobs.add(self)
+            if is_first:
+                _begin()
+                if borrowed._began_caching:
+                    _native.pool_cache(True)
+
+    def _give_back(self) -> None:
+        with _tracking._lock:
+            if borrowed._jobs == {self}:
+                if borrowed._began_caching:
+                    _native.pool_cache(False)
+                if borrowed._began_recording:
+                    _tracking.stop()
+                    if not _native.pool_status()[0] and _native.hook_status()["phase"] == "installed":
+                        _native.hook_remove()
+            borrowed._jobs.discard(self)
 
     @property
     def owns_cache(self) -> bool:
         """Whether what is cached came from jobs alone."""
-        return self._entered and borrowed._began_caching
+        return self in borrowed._jobs and borrowed._began_caching
 
 
 def _text(limit: int | str) -> str:

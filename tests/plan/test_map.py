@@ -45,6 +45,10 @@ def test_rows_of_results_go_to_a_file_with_the_bits_of_one_call(data, tmp_path, 
     assert os.listdir(tmp_path) == ["out.npy"]
 
 
+def test_rows_may_be_a_number_of_numpys(data):
+    assert np.array_equal(dpmem.map_chunks(lambda x: x, data, rows=np.int8(100)), data)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_outputs_that_take_slices(data, order):
     class Sliceable:
@@ -360,6 +364,31 @@ def test_the_pool_and_a_limit_of_the_user_stay(data):
         dpmem.disable_pool()
         dpmem.stop()
     assert set(seen) == {True}
+
+
+@pytest.mark.parametrize("step", ["pool_adopt", "pool_cache", "hook_stop"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_whatever_ends_a_job_while_it_borrows_or_gives_back_the_pool(data, monkeypatch, step, error):
+    native = getattr(_native, step)
+    left = [1]
+
+    def interrupted(*arguments):
+        if left:
+            left.clear()
+            raise error
+        return native(*arguments)
+
+    monkeypatch.setattr(_native, step, interrupted)
+    if error is RuntimeError and step in ("pool_adopt", "pool_cache"):
+        # The job does without.
+        assert np.array_equal(dpmem.map_chunks(lambda x: x, data), data)
+    else:
+        with pytest.raises(error):
+            dpmem.map_chunks(lambda x: x, data)
+    assert not left
+    assert not dpmem.is_tracking()
+    assert _native.pool_status()[:2] == (False, False)
+    assert _native.hook_status()["phase"] != "installed"
 
 
 def test_what_the_user_switches_on_meanwhile_stays_on(data):

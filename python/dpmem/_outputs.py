@@ -206,7 +206,13 @@ class NpyFile(Output):
 
     def is_whole(self) -> bool:
         """Whether an earlier job came as far as giving the file its name."""
-        return not os.path.exists(self._partial) and os.path.exists(self.path)
+        if os.path.exists(self._partial):
+            return False
+        try:
+            with open(self.path, "rb") as file:
+                return (file.read(self._begin), os.fstat(file.fileno()).st_size) == (self._header, self._size)
+        except FileNotFoundError:
+            return False
 
     def abandon(self, keep: bool) -> None:
         """Close it; remove it unless a resumed job is to go on with it."""

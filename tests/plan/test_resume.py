@@ -272,6 +272,12 @@ def test_a_job_that_had_only_to_be_tidied_up(source, tmp_path):
     finally:
         _journal.Journal.finish = unlink
     assert sorted(os.listdir(tmp_path)) == ["out.npy", "r", "source.npy"]
+    # Something else under that name is not the result.
+    whole = out.read_bytes()
+    out.write_bytes(whole[:-8])
+    with pytest.raises(ValueError, match="is gone"):
+        dpmem.map_chunks(fn, source, **words)
+    out.write_bytes(whole)
     told = []
     total = dpmem.map_chunks(fn, source, progress=lambda *how_far: told.append(how_far), **words)
     assert told == []

@@ -93,7 +93,12 @@ class NpyFile(Output):
             Another job is writing it.
         """
         self._token = token
-        self._file = self._locked(resumed)
+        try:
+            self._lock(resumed)
+        except BaseException:
+            # It may be another job's.
+            self._close()
+            raise
         try:
             if resumed:
                 self._check(complete)
@@ -105,28 +110,27 @@ class NpyFile(Output):
             self.abandon(keep=resumed)
             raise
 
-    def _locked(self, resumed: bool) -> int:
-        """The partial file, which no other job has open."""
+    def _lock(self, resumed: bool) -> None:
+        """Open the partial file, which no other job has open."""
         flags = os.O_RDWR | os.O_CLOEXEC | (0 if resumed else os.O_CREAT)
         while True:
             try:
-                file = os.open(self._partial, flags, 0o666)
+                self._file = os.open(self._partial, flags, 0o666)
             except FileNotFoundError:
                 if not resumed:
                     raise
                 raise ValueError(f"`{self._partial}` is gone; remove the resume file to begin anew") from None
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.close(file)
                 raise BlockingIOError(errno.EWOULDBLOCK, "another job is writing this file", self._partial) from None
             except OSError:
                 pass  # a file system without locks
             with contextlib.suppress(FileNotFoundError):
                 # Not if another job has finished it meanwhile: then it is somebody's result.
-                if os.path.samestat(os.fstat(file), os.stat(self._partial)):
-                    return file
-            os.close(file)
+                if os.path.samestat(os.fstat(self._file), os.stat(self._partial)):
+                    return
+            self._close()
 
     def _make(self) -> None:
         # Room first: a full disk is noticed before the work, and no write through the map can lack it.

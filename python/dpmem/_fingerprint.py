@@ -31,7 +31,10 @@ def _told(function: Any, within: frozenset[int]) -> str:
     if code is None:
         # Those of dpnp and NumPy are objects of few types.
         is_known = type(function).__module__.partition(".")[0] in ("dpnp", "numpy")
-        return repr(function) if is_known else str(name)
+        if is_known:
+            return repr(function)
+        call = type(function).__call__
+        return f"{name} {_told(call, within)}" if hasattr(call, "__code__") else str(name)
     parts = [code.co_code, repr(code.co_names).encode(), repr([_constant(each) for each in code.co_consts]).encode()]
     parts.append(repr(_bound(function, code, within)).encode())
     return f"{name} {zlib.crc32(b'|'.join(parts)):08x}"

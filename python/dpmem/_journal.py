@@ -21,11 +21,11 @@ from typing import Any
 import numpy
 
 from dpmem._combine import Part
-from dpmem._outputs import TOKEN_BYTES
+from dpmem._outputs import TOKEN_BYTES, lock
 
 _VERSION = 1
 _BEGIN = b'{"dpmem_resume"'
-_COMPACTED = ".new"
+_COMPACTED = ".dpmem-new"
 #: How long a power failure may throw a job back, in seconds.
 _SYNC_S = 5.0
 #: The file is written anew when it is that many bytes, and four times what it must hold.
@@ -99,13 +99,13 @@ class Journal:
     def begin(self, progress: Progress | None, rows: int) -> None:
         """Begin the file, or go on with it behind the last record that counts."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        self._file = os.open(self._path, flags, 0o666)
+        lock(self._file, self._path)
         if progress is None:
-            self._file = os.open(self._path, flags | os.O_TRUNC, 0o666)
             self._length = 0
+        os.ftruncate(self._file, self._length)
+        if progress is None:
             self._append(self._head())
-        else:
-            self._file = os.open(self._path, flags)
-            os.ftruncate(self._file, self._length)
         self._append(_record({"boot": _boot(), "chunk_rows": rows}, []))
 
     def _head(self) -> bytes:
@@ -137,6 +137,7 @@ class Journal:
         file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         before, self._file, self._length = (self._file, self._length), file, 0
         try:
+            lock(file, beside)
             self._append(self._head())
             self._append(_record({"boot": _boot(), "chunk_rows": rows}, []))
             self._append(_record({"state": done, "levels": [level for level, _ in state], "mark": self._mark}, state))

@@ -234,6 +234,7 @@ class _Job:
             try:
                 self._journal.begin(found, self._rows)
             except BaseException:
+                self._journal.close()
                 if self._output is not None:
                     self._output.abandon(keep=found is not None)
                 raise

@@ -120,12 +120,7 @@ class NpyFile(Output):
                 if not resumed:
                     raise
                 raise ValueError(f"`{self._partial}` is gone; remove the resume file to begin anew") from None
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise BlockingIOError(errno.EWOULDBLOCK, "another job is writing this file", self._partial) from None
-            except OSError:
-                pass  # a file system without locks
+            lock(self._file, self._partial)
             with contextlib.suppress(FileNotFoundError):
                 # Not if another job has finished it meanwhile: then it is somebody's result.
                 if os.path.samestat(os.fstat(self._file), os.stat(self._partial)):
@@ -305,6 +300,22 @@ class Slices(Output):
         """The target itself."""
         self.sync()
         return self._target
+
+
+def lock(file: int, path: str) -> None:
+    """Keep other jobs from an open file until it is closed.
+
+    Raises
+    ------
+    BlockingIOError
+        Another job has it.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BlockingIOError(errno.EWOULDBLOCK, "another job is writing this file", path) from None
+    except OSError:
+        pass  # a file system without locks
 
 
 def path_of(out: Any) -> str | None:

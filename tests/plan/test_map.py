@@ -131,6 +131,23 @@ def test_a_file_is_written_by_one_job_at_a_time(data, tmp_path):
     assert np.array_equal(dpmem.map_chunks(another, data, out=out, plan=plan), data * 2)
 
 
+def test_a_resume_file_is_written_by_one_job_at_a_time(data, tmp_path):
+    words = {"reduce": "sum", "rows": 300, "resume": tmp_path / "r"}
+    plan = dpmem.plan_chunks(lambda x: x, data)
+
+    def fn(x):
+        if nested:
+            nested.clear()
+            with pytest.raises(BlockingIOError, match=r"another job is writing.*r'"):
+                dpmem.map_chunks(fn, data, plan=plan, **words)
+        return x
+
+    nested = [True]
+    assert np.allclose(dpmem.map_chunks(fn, data, plan=plan, **words), data.sum(axis=0))
+    assert not nested
+    assert os.listdir(tmp_path) == []
+
+
 def test_the_program_may_change_its_folder(data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "elsewhere").mkdir()

@@ -368,7 +368,18 @@ def test_what_is_another_function():
     tell = _fingerprint.fingerprint_of
     assert tell(recursive) == tell(recursive)
     assert tell(scaled(2)) == tell(scaled(2))
-    others = [scaled(2), scaled(3), scaled(2, plus=1), dpnp.exp, dpnp.sqrt]
+
+    class Model:
+        def __call__(self, x):
+            return x + 1
+
+    class Other:
+        def __call__(self, x):
+            return x - 1
+
+    Other.__qualname__ = Model.__qualname__
+    assert tell(Model()) == tell(Model())
+    others = [scaled(2), scaled(3), scaled(2, plus=1), dpnp.exp, dpnp.sqrt, Model(), Other()]
     others += [functools.partial(f, n) for f in (dpnp.add, scaled(2), scaled(3)) for n in (1, 2)]
     assert len({tell(fn) for fn in others}) == len(others)
     fn = counted()
@@ -423,7 +434,7 @@ def test_the_file_is_written_anew_when_it_has_grown(source, tmp_path, monkeypatc
     assert json.loads(head)["facts"]["rows"] == ROWS
     assert b'"state": 300' in records[0]
     assert b'"done": 100' not in records[0]
-    assert not (tmp_path / "r.new").exists()
+    assert not (tmp_path / "r.dpmem-new").exists()
     expected = dpmem.map_chunks(lambda x: x * 2, source, rows=100, reduce="sum")
     assert again().tobytes() == expected.tobytes()
 

@@ -112,6 +112,10 @@ class Journal:
         head = {"dpmem_resume": _VERSION, "facts": self._facts, "token": self.token.hex()}
         return json.dumps(head).encode() + b"\n"
 
+    def is_open(self) -> bool:
+        """Whether it has been begun."""
+        return self._file >= 0
+
     def record(self, done: int, part: Part | None, mark: int | None = None) -> None:
         """Rows up to `done` are in the output, and `part` belongs to the chunk that ends there."""
         parts = [] if part is None else [(0, part)]

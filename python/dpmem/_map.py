@@ -200,7 +200,16 @@ class _Job:
     def run(self, rows: int | None, resume: str | None, progress: bool | Callable[[int, int], object] | None) -> Any:
         """All chunks."""
         self._rows = min(rows or self._plan.rows, self._total)
-        self._open(resume, chosen=rows is not None)
+        try:
+            self._open(resume, chosen=rows is not None)
+        except BaseException:
+            # A resume file that has been begun tells of its output, even if there is nothing in it.
+            keep = self._done > 0 or (self._journal is not None and self._journal.is_open())
+            if self._journal is not None:
+                self._journal.close()
+            if self._output is not None:
+                self._output.abandon(keep)
+            raise
         bar = None
         try:
             bar = _progress.Progress(progress, self._done, self._total)
@@ -231,13 +240,7 @@ class _Job:
             token = os.urandom(_outputs.TOKEN_BYTES) if self._journal is None else self._journal.token
             self._output.open(token, resumed=found is not None, complete=self._done == self._total)
         if self._journal is not None:
-            try:
-                self._journal.begin(found, self._rows)
-            except BaseException:
-                self._journal.close()
-                if self._output is not None:
-                    self._output.abandon(keep=found is not None)
-                raise
+            self._journal.begin(found, self._rows)
 
     def _facts(self) -> dict[str, Any]:
         return {

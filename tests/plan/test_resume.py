@@ -390,6 +390,28 @@ def test_what_is_another_function():
     assert tell(Stop()) == tell(Stop())
 
 
+@pytest.mark.parametrize("after", [False, True])
+def test_interrupted_before_the_first_chunk(source, tmp_path, monkeypatch, after):
+    begin = _journal.Journal.begin
+
+    def interrupted(self, *arguments):
+        if after:
+            begin(self, *arguments)
+        raise KeyboardInterrupt
+
+    def fn(x):
+        return x + 1
+
+    words = {"out": tmp_path / "out.npy", "resume": True}
+    with monkeypatch.context() as patched:
+        patched.setattr(_journal.Journal, "begin", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            dpmem.map_chunks(fn, source, **words)
+    assert len(os.listdir(tmp_path)) == (3 if after else 1)
+    assert np.array_equal(dpmem.map_chunks(fn, source, **words), np.load(source) + 1)
+    assert sorted(os.listdir(tmp_path)) == ["out.npy", "source.npy"]
+
+
 def test_a_reduction_on_the_host_goes_on_with_what_it_had(source, tmp_path):
     """Results that were NumPy's are not dpnp's after that, and can be written to."""
     plan = dpmem.plan_chunks(lambda x: dpnp.asnumpy(x.sum(axis=0)), source, reduce=np.add)

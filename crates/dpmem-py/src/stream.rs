@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use dpmem_stream::{Block, Error, FileOrigin, Job, OpenFiles, Order, Origin, Reader, Ticket};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use memory::{Lent, Shown};
@@ -170,6 +170,7 @@ fn raised(error: Error) -> PyErr {
         // `OSError` picks its subclass by the number.
         Some(number) => PyOSError::new_err((number, text)),
         None if error.is_about_file() => PyOSError::new_err(text),
+        None if matches!(error, Error::Memory { .. }) => PyMemoryError::new_err(text),
         None if matches!(error, Error::Beyond { .. }) => PyValueError::new_err(text),
         None => PyRuntimeError::new_err(text),
     }

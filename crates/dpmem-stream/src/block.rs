@@ -66,12 +66,21 @@ pub fn fill(
         };
         let total = block.count.checked_mul(block.bytes).filter(|total| *total <= target.len() as u64);
         let total = total.ok_or(Error::Beyond { what: "a target", length: target.len() as u64 })?;
-        scratch.resize(index(total), 0);
+        grow(&mut scratch, index(total))?;
         pieces(block, block.bytes, &mut scratch, files, stop)?;
         let length = target.len() as u64;
         let place = part(target, block.target_offset, Some(length))?;
         scatter(&scratch, order.item, &order.shape, place, &order.strides)?;
     }
+    Ok(())
+}
+
+/// Gives a buffer this length. It may be as large as a chunk, and a program can live without that; an allocation that
+/// fails otherwise ends the process.
+fn grow(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
+    let more = length.saturating_sub(buffer.len());
+    buffer.try_reserve_exact(more).map_err(|_| Error::Memory { bytes: length as u64 })?;
+    buffer.resize(length, 0);
     Ok(())
 }
 

@@ -95,6 +95,17 @@ fn what_reaches_beyond_is_refused_and_nothing_panics() {
 }
 
 #[test]
+fn memory_that_is_not_there_is_an_error() {
+    let mut buffer = vec![1; 3];
+    let error = grow(&mut buffer, isize::MAX as usize).expect_err("no machine has that");
+    assert!(matches!(error, Error::Memory { bytes } if bytes == isize::MAX as u64), "{error}");
+    grow(&mut buffer, 5).expect("there is room");
+    assert_eq!(buffer, [1, 1, 1, 0, 0]);
+    grow(&mut buffer, 2).expect("there is room");
+    assert_eq!(buffer, [1, 1]);
+}
+
+#[test]
 fn pieces_may_overlap_in_the_origin() {
     let origin = origin(100);
     for stride in [0, 3] {

@@ -57,6 +57,14 @@ pub enum Error {
         /// How many bytes it has.
         length: u64,
     },
+    /// No memory to put a block in another order.
+    #[error(
+        "put a block in another order: it takes {bytes} bytes of host memory for a while, and there are none"
+    )]
+    Memory {
+        /// How many bytes it takes.
+        bytes: u64,
+    },
     /// The reader was closed before it got to it.
     #[error("read on: the reader is closed")]
     Closed,

@@ -78,6 +78,12 @@ pub(crate) struct Fence {
     least: u64,
 }
 
+/// A queue, and how many commands it had been given at a moment.
+pub(crate) struct Submitted {
+    queue: Arc<Queue>,
+    count: u64,
+}
+
 /// Begins or ends counting.
 pub(super) fn switch(on: bool) {
     ON.store(on, Ordering::Release);
@@ -154,19 +160,21 @@ fn find_or_add(handle: Handle) -> Option<Arc<Queue>> {
     }))
 }
 
-/// The program has waited for all of a queue: `submitted` is what [`submitted`] said before.
-pub(crate) fn finished(queue: Handle, submitted: u64) {
-    if let Some(queue) = find(queue) {
-        queue.lock().settle(submitted);
+/// What a queue has been given so far, for somebody who is about to wait for all of it; `None` if that is nothing.
+pub(crate) fn submitted(handle: Handle) -> Option<Submitted> {
+    if !ON.load(Ordering::Relaxed) {
+        return None;
     }
+    let queue = find(handle)?;
+    let count = queue.submissions.count();
+    (count > 0).then_some(Submitted { queue, count })
 }
 
-/// How many commands a queue has been given.
-pub(crate) fn submitted(queue: Handle) -> u64 {
-    if !ON.load(Ordering::Relaxed) {
-        return 0;
+impl Submitted {
+    /// It is done. Meanwhile the queue may have been left and be known anew under its handle, with a count of its own.
+    pub(crate) fn finished(self) {
+        self.queue.lock().settle(self.count);
     }
-    find(queue).map_or(0, |queue| queue.submissions.count())
 }
 
 fn find(handle: Handle) -> Option<Arc<Queue>> {
@@ -357,3 +365,6 @@ fn is_complete(event: usize) -> bool {
     };
     result == SUCCESS && status <= abi::EVENT_COMPLETE
 }
+
+#[cfg(test)]
+mod tests;

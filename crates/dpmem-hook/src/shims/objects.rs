@@ -69,10 +69,10 @@ pub(crate) unsafe extern "C" fn queue_adopt(
 }
 
 pub(crate) unsafe extern "C" fn queue_finish(queue: Handle) -> UrResult {
-    let submitted = fault::caught_nested(|| guard::submitted(queue)).unwrap_or(0);
+    let submitted = fault::caught_nested(|| guard::submitted(queue)).flatten();
     let result = forward!(queue_finish(queue))();
-    if submitted > 0 && result == SUCCESS {
-        fault::caught_nested(|| guard::finished(queue, submitted));
+    if let Some(submitted) = submitted.filter(|_| result == SUCCESS) {
+        fault::caught_nested(|| submitted.finished());
     }
     result
 }

@@ -1,0 +1,30 @@
+//! Waits for queues.
+
+use super::*;
+
+#[test]
+fn a_wait_ends_for_the_queue_that_it_began_with() {
+    let add = || {
+        let queue = Arc::new(Queue {
+            handle: 0x71,
+            context: 0x70,
+            submissions: Submissions::default(),
+            markers: Mutex::default(),
+        });
+        QUEUES.write().expect("no panic").push(queue.clone());
+        queue
+    };
+    switch(true);
+    let first = add();
+    assert!(submitted(0x71 as Handle).is_none(), "there is nothing to wait for");
+    assert!(first.submissions.note() && first.submissions.note());
+    let waited = submitted(0x71 as Handle).expect("it has two commands");
+    // Another thread lets go of a reference to the queue, and gives it one more command.
+    assert_eq!(first.submissions.leave(), 2);
+    let second = add();
+    assert!(second.submissions.note());
+    waited.finished();
+    switch(false);
+    assert_eq!((first.lock().done, second.lock().done), (2, 0));
+    QUEUES.write().expect("no panic").retain(|queue| queue.handle != 0x71);
+}

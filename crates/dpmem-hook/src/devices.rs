@@ -12,7 +12,7 @@ use dpmem_core::{DeviceId, Kind, MAX_DEVICES};
 
 use crate::abi::{self, Handle, Pointer, SUCCESS};
 use crate::functions::original;
-use crate::published;
+use crate::{fault, published};
 
 const HANDLES: usize = 256;
 
@@ -404,7 +404,8 @@ pub fn observe_block<T>(ask: impl FnOnce() -> T) -> (T, Option<BlockOwner>) {
 /// The runtime is being asked about a block.
 pub(crate) fn asked_about_block(context: Handle, address: Pointer) {
     if LISTENERS.load(Ordering::Relaxed) && LISTENING.get() && HEARD_BLOCK.get().is_none() {
-        HEARD_BLOCK.set(Some(BlockOwner { context: of_context(context), told: told_of(context, address) }));
+        let owner = || BlockOwner { context: of_context(context), told: told_of(context, address) };
+        HEARD_BLOCK.set(fault::caught_nested(owner));
     }
 }
 

@@ -264,7 +264,7 @@ pub(crate) fn allocate(request: Request, forward: impl FnOnce() -> UrResult) -> 
     if !is_on() || request.bytes == 0 || request.out.is_null() || !request.pool.is_null() {
         let result = forward();
         if result != SUCCESS && request.bytes > 0 {
-            shortage::explain(&request, result);
+            fault::caught_nested(|| shortage::explain(&request, result));
         }
         return result;
     }
@@ -388,8 +388,11 @@ pub(crate) fn alloc_info(
     if !USED.load(Ordering::Acquire) {
         return None;
     }
-    let around = || pool().known_around(base_of(context, pointer)?, pointer as usize);
-    let known = pool().known(pointer as usize).or_else(around)?;
+    let known = fault::caught_nested(|| {
+        let around = || pool().known_around(base_of(context, pointer)?, pointer as usize);
+        pool().known(pointer as usize).or_else(around)
+    })
+    .flatten()?;
     let (size, word) = match (known, property) {
         (Known::InUse(asked), abi::USM_ALLOC_INFO_SIZE) => (size_of::<usize>(), asked as usize),
         (Known::Free, abi::USM_ALLOC_INFO_TYPE) => (size_of::<u32>(), abi::USM_TYPE_UNKNOWN as usize),

@@ -213,19 +213,13 @@ fn leave(handle: Handle) {
 /// What has to be done before memory of `context` that is freed now is at rest; `None` if it is.
 pub(crate) fn fence(context: usize, bytes: u64) -> Option<Fence> {
     let least = (SHARE_BYTES / bytes.max(1)).clamp(1, BATCH);
-    let queues = QUEUES.read().unwrap_or_else(PoisonError::into_inner);
-    let mut behind = Vec::new();
-    for queue in queues.iter().filter(|queue| queue.context == context) {
-        let submitted = queue.submissions.count();
-        let mut markers = queue.lock();
-        if markers.done >= submitted {
-            continue;
-        }
-        if submitted - markers.newest().min(submitted) >= least && markers.placed.len() < MARKERS_MAX {
-            queue.place_if_alive(&mut markers, submitted);
-        }
-        behind.push((queue.clone(), submitted));
-    }
+    // The list's lock is given back before a marker goes in: the runtime may have that wait.
+    let mut behind: Vec<(Arc<Queue>, u64)> = {
+        let queues = QUEUES.read().unwrap_or_else(PoisonError::into_inner);
+        let of_context = queues.iter().filter(|queue| queue.context == context);
+        of_context.map(|queue| (queue.clone(), queue.submissions.count())).collect()
+    };
+    behind.retain(|(queue, submitted)| !queue.is_idle(*submitted, least));
     (!behind.is_empty()).then_some(Fence { behind, least })
 }
 
@@ -258,6 +252,19 @@ pub(crate) fn wait(fence: &Fence, patience: Duration) -> bool {
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Markers> {
         self.markers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether so many commands are known to be done. If not, puts a marker in behind them where it is lacking and stands
+    /// for `least`.
+    fn is_idle(&self, submitted: u64, least: u64) -> bool {
+        let mut markers = self.lock();
+        if markers.done >= submitted {
+            return true;
+        }
+        if submitted.saturating_sub(markers.newest()) >= least && markers.placed.len() < MARKERS_MAX {
+            self.place_if_alive(&mut markers, submitted);
+        }
+        false
     }
 
     /// Puts a marker in, unless the handle may have gone. The caller holds the queue's lock, so it stays alive meanwhile.

@@ -288,14 +288,26 @@ impl<U: Upstream> Pool<U> {
 
     /// Sets the limit of a device; `None` for none. What is cached beyond it goes back. The limit before.
     pub fn set_limit(&self, upstream: &U, device: DeviceId, limit: Option<u64>) -> Option<u64> {
+        let before = self.put_limit(device, limit);
+        self.fit(upstream, device);
+        before
+    }
+
+    /// Sets the limit of a device, for a caller that has to call [`Pool::fit`] later, without a lock. The limit before.
+    pub fn put_limit(&self, device: DeviceId, limit: Option<u64>) -> Option<u64> {
         let account = &self.accounts[device.index()];
         let before = account.limit();
         account.set_limit(limit);
-        let over = account.reading().reserved_bytes.saturating_sub(limit.unwrap_or(u64::MAX));
+        before
+    }
+
+    /// Gives back what is cached beyond the limit of a device.
+    pub fn fit(&self, upstream: &U, device: DeviceId) {
+        let Some(limit) = self.limit(device) else { return };
+        let over = self.reading(device).reserved_bytes.saturating_sub(limit);
         if over > 0 {
             self.trim(upstream, Some(device), over, Trim::All);
         }
-        before
     }
 
     /// The limit of a device.

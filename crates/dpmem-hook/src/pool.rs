@@ -98,7 +98,7 @@ pub fn pool_configure(caching: bool, limit: Option<Size>) {
                 OWN[device].store(false, Ordering::Release);
                 RESOLVED[device].store(false, Ordering::Release);
                 if let Some(pool) = POOL.get() {
-                    pool.set_limit(&Runtime::OURS, DeviceId::new(device), None);
+                    pool.put_limit(DeviceId::new(device), None);
                 }
             }
         }
@@ -254,9 +254,12 @@ fn resolve(device: DeviceId) {
             Size::Bytes(_) => Some(0),
             Size::Share(_) => devices::capacity(device),
         };
-        pool().set_limit(&Runtime::OURS, device, capacity.map(|capacity| size.of(capacity)));
+        pool().put_limit(device, capacity.map(|capacity| size.of(capacity)));
     }
     resolved.store(true, Ordering::Release);
+    // A free may wait for work, which may wait for whoever wants the settings.
+    drop(settings);
+    pool().fit(&Runtime::OURS, device);
 }
 
 /// Serves a request, or has `forward` do so where it is none of the pool's.

@@ -176,6 +176,18 @@ fn a_limit_is_kept_and_a_lower_one_hurts_only_what_comes_next() {
 }
 
 #[test]
+fn a_limit_that_was_put_takes_nothing_back_until_it_is_to_fit() {
+    let (upstream, device) = (Fake::default(), DeviceId::new(1));
+    let pool = Pool::new(Policy::Caching);
+    let address = pool.allocate(&upstream, place(1), 6 * MIB).expect("room");
+    assert_eq!(pool.free(&upstream, address), Freed::Done);
+    assert_eq!(pool.put_limit(device, Some(MIB)), None);
+    assert_eq!(upstream.count(), 1, "nothing has gone upstream");
+    pool.fit(&upstream, device);
+    assert_eq!((upstream.count(), pool.total().reserved_bytes), (0, 0));
+}
+
+#[test]
 fn devices_with_one_limit_are_said_to_have_it() {
     every_policy(|upstream, pool| {
         let limit_of = |device, limit| {

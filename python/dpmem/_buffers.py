@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmem import _native
+from dpmem import _native, _runtime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,11 +72,9 @@ class Fence:
 
         A barrier doesn't stand behind host tasks, as oneMKL uses them on CPUs; dpctl's order manager has their events.
         """
-        from dpctl.utils import SequentialOrderManager
-
         context = queue.sycl_context
         events = [queue.submit_barrier()]
-        for other, manager in list(SequentialOrderManager._map.get().items()):
+        for other, manager in _runtime.managers():
             if other.sycl_context == context:
                 events.extend(manager.submitted_events)
                 if other != queue:
@@ -86,8 +84,7 @@ class Fence:
     def pending(self) -> list[Any]:
         """Those that are not complete."""
         if self._events:
-            complete = _complete()
-            self._events = [event for event in self._events if event.execution_status != complete]
+            self._events = _runtime.unfinished(self._events)
         return self._events
 
     def wait(self) -> None:
@@ -101,13 +98,6 @@ class Fence:
             # Never late by more than an eighth of the wait; what takes no time is not slept over.
             waited = time.perf_counter() - begun
             time.sleep(0.0 if waited < 1e-4 else min(waited / 8, 5e-4))
-
-
-@functools.cache
-def _complete() -> Any:
-    import dpctl
-
-    return dpctl.event_status_type.complete
 
 
 class Rack:

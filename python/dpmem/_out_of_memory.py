@@ -202,14 +202,14 @@ def _device_at(index: int) -> str | None:
 def _wait(requested: int, device: str | None) -> bool:
     """Wait until there is room or no work is left; whether another try is worthwhile."""
     waiting = _runtime.Waiting()
-    before = _room(device)
+    before = room_left(device)
     deadline = time.monotonic() + _WAIT_S
     patience = time.monotonic() + _PATIENCE_S
     pause = 0.0002
     most = before
     while not waiting.is_over():
         now = time.monotonic()
-        room = _room(device)
+        room = room_left(device)
         if room is not None and room >= requested:
             return True
         if room is not None and most is not None and room > most:
@@ -221,7 +221,7 @@ def _wait(requested: int, device: str | None) -> bool:
     return waiting.begun
 
 
-def _room(device: str | None) -> int | None:
+def room_left(device: str | None) -> int | None:
     """Bytes that a limit leaves, cached ones included; None without a limit."""
     limit = _native.pool_limit_of(device) if device else None
     if limit is None:

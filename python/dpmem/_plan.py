@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpmem import _combine, _devices, _fit, _form, _native, _pool, _runtime, _sources, _step
+from dpmem import _combine, _devices, _fit, _form, _native, _out_of_memory, _pool, _runtime, _sources, _step
 
 #: Fewer chunks would leave nothing to overlap.
 _LEAST_CHUNKS = 8
@@ -212,12 +212,10 @@ class Room:
             usable = int(device.global_mem_size) - _devices._own_bytes(self.device)
             self.reasons.append(f"free memory is unknown ({self.source}): taken to be all but what this process holds")
         self.limit_bytes: int | None = _native.pool_limit_of(self.device)
-        if self.limit_bytes is not None:
-            pool = _native.pool_reading(self.device)
-            left = self.limit_bytes - pool["reserved_bytes"] + pool["cached_bytes"]
-            if left < usable:
-                self.reasons.append(f"dpmem's limit of {_native.human_size(self.limit_bytes)} leaves less than is free")
-                usable = max(left, 0)
+        left = _out_of_memory.room_left(self.device)
+        if self.limit_bytes is not None and left is not None and left < usable:
+            self.reasons.append(f"dpmem's limit of {_native.human_size(self.limit_bytes)} leaves less than is free")
+            usable = max(left, 0)
         self.budget_bytes = int(usable * budget)
 
 

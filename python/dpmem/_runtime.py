@@ -14,7 +14,7 @@ from dpmem import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 #: A property that the runtime is asked for every time, so that the hook hears which device is meant.
@@ -221,7 +221,7 @@ def _is_finished(memory: Any) -> bool:
     return memory_base().sycl_queue.__get__(memory) is not None
 
 
-def _managers() -> list[tuple[Any, Any]]:
+def managers() -> list[tuple[Any, Any]]:
     """Each queue that dpctl orders work in, with the events of that work."""
     utils = sys.modules.get("dpctl.utils")
     managers = getattr(getattr(utils, "SequentialOrderManager", None), "_map", None)
@@ -232,23 +232,27 @@ def _is_on(queue: Any, device: str | None) -> bool:
     return device is None or root_filter(queue.sycl_device) == device
 
 
+def unfinished(events: Iterable[Any]) -> list[Any]:
+    """Those of dpctl's events that are not complete."""
+    complete = sys.modules["dpctl"].event_status_type.complete
+    return [event for event in events if event.execution_status != complete]
+
+
 def busy_devices() -> set[str]:
     """Names of the devices with work queued that keeps its arguments alive."""
-    dpctl = dpctl_module()
-    if dpctl is None:
+    if dpctl_module() is None:
         return set()
-    complete = dpctl.event_status_type.complete
     return {
         root_filter(queue.sycl_device)
-        for queue, manager in _managers()
-        if any(event.execution_status != complete for event in (*manager.submitted_events, *manager.host_task_events))
+        for queue, manager in managers()
+        if unfinished((*manager.submitted_events, *manager.host_task_events))
     }
 
 
 def _queued_events(device: str | None) -> list[Any]:
     """Events that end when all work that is queued now has ended, that of dpctl's host tasks included."""
     events: list[Any] = []
-    for queue, manager in _managers():
+    for queue, manager in managers():
         if _is_on(queue, device):
             events.extend(manager.submitted_events)
             events.extend(manager.host_task_events)
@@ -264,19 +268,17 @@ def _queued_events(device: str | None) -> list[Any]:
 
 
 class Waiting:
-    """Queued work that is being waited for."""
+    """Queued work, that of one device or all, that is being waited for."""
 
-    def __init__(self) -> None:
-        dpctl = dpctl_module()
-        self._complete = dpctl.event_status_type.complete if dpctl is not None else None
-        self._events = _queued_events(None) if dpctl is not None else []
-        self._events = [event for event in self._events if event.execution_status != self._complete]
+    def __init__(self, device: str | None = None) -> None:
+        self._events = unfinished(_queued_events(device)) if dpctl_module() is not None else []
         #: Whether there was any.
         self.begun = bool(self._events)
 
     def is_over(self) -> bool:
         """Whether all that was queued at the beginning has ended; never waits."""
-        self._events = [event for event in self._events if event.execution_status != self._complete]
+        if self._events:
+            self._events = unfinished(self._events)
         return not self._events
 
 
@@ -295,20 +297,14 @@ def drain(seconds: float, device: str | None = None) -> bool:
     The events are asked from time to time. A thread that waits for them could not be called back, and would
     wake up in an interpreter that is about to go.
     """
-    dpctl = dpctl_module()
-    if dpctl is None:
-        return True
-    complete = dpctl.event_status_type.complete
-    events = _queued_events(device)
+    waiting = Waiting(device)
     deadline = time.monotonic() + seconds
     pause = 0.0001
-    while events:
-        events = [event for event in events if event.execution_status != complete]
-        if events and time.monotonic() >= deadline:
+    while not waiting.is_over():
+        if time.monotonic() >= deadline:
             return False
-        if events:
-            time.sleep(pause)
-            pause = min(2 * pause, 0.02)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
     return True
 
 

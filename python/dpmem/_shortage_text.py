@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from dpmem import _cells, _holders, _native, _recording, _runtime
+from dpmem import _cells, _holders, _native, _processes, _recording, _runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _other_processes(facts: dict[str, Any], names: set[str]) -> list[dict[str, A
     others = [entry for pid, entry in found.items() if pid != own and entry["bytes"] >= _PROCESS_MIN_BYTES]
     others.sort(key=lambda entry: -entry["bytes"])
     for entry in others[:_PROCESSES_MAX]:
-        entry["command"] = _command(entry["pid"])
+        entry["command"] = _processes.command_of(entry["pid"])
     return others[:_PROCESSES_MAX]
 
 
@@ -84,16 +84,6 @@ def _published(names: set[str], user: int) -> list[tuple[int, str, int]]:
     """Process, kind and bytes in use of what recorded programs of a user have on a device."""
     programs = [(pid, kinds) for pid, _, recording, kinds in _native.machine_programs(user, None) if recording]
     return [(pid, kind, used) for pid, kinds in programs for device, kind, used, *_ in kinds if device in names]
-
-
-def _command(pid: int) -> str | None:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
-    except OSError:
-        return None
-    text = b" ".join(word for word in words if word).decode("utf-8", "replace")
-    return (text if len(text) <= _COMMAND_MAX else f"{text[: _COMMAND_MAX - 1]}…") or None
 
 
 def _blocks(failure: Failure) -> list[Any]:
@@ -198,7 +188,10 @@ def _text(failure: Failure) -> str:
 
 
 def _process(entry: dict[str, Any]) -> str:
-    command = f" ({entry['command']})" if entry["command"] else ""
+    command = entry["command"] or ""
+    if len(command) > _COMMAND_MAX:
+        command = command[: _COMMAND_MAX - 1] + "…"
+    command = f" ({command})" if command else ""
     return f"{_native.human_size(entry['bytes'])} in {entry['pid']}{command} [{entry['source']}]"
 
 

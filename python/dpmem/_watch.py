@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from dpmem import _devices, _devices_command, _icd, _native, _probe
+from dpmem import _devices, _devices_command, _icd, _native, _probe, _processes
 
 _MIB = 1 << 20
 #: What the columns of CSV are called, after xpu-smi's `dump`: sizes are in MiB there, a device's line has no process.
@@ -122,7 +122,18 @@ class Watcher:
             label = facts["label"] if facts is not None else address
             rows.append(
                 Row(
-                    "process", number, label, pid, None, used, None, None, source, "exact", climb, command=_command(pid)
+                    "process",
+                    number,
+                    label,
+                    pid,
+                    None,
+                    used,
+                    None,
+                    None,
+                    source,
+                    "exact",
+                    climb,
+                    command=_processes.command_of(pid),
                 )
             )
         if self._pid is not None:
@@ -152,7 +163,7 @@ class Watcher:
                 "VmRSS",
                 "estimate",
                 climb,
-                command=_command(pid),
+                command=_processes.command_of(pid),
             )
         ]
 
@@ -216,15 +227,6 @@ def _watched_devices() -> list[dict[str, Any]]:
         watched.append({**host, "capacity_bytes": None, "sycl_free_bytes": None, "label": "host", "names": []})
     # What SYCL said was free then is not what is free now.
     return [{**facts, "sycl_free_bytes": None} for facts in watched]
-
-
-def _command(pid: int) -> str | None:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
-    except OSError:
-        return None
-    return b" ".join(word for word in words if word).decode("utf-8", "replace") or None
 
 
 def _size(bytes: int | None) -> str:

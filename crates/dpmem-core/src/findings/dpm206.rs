@@ -58,15 +58,17 @@ mod tests {
     use super::*;
     use crate::kind::Kind;
 
-    #[test]
-    fn a_shown_result_is_found_unless_a_variable_holds_it_too() {
+    /// How many findings there are of a block that these hold.
+    fn found(holders: &[(HolderKind, &'static str)]) -> usize {
         let mut run = Run::new();
         let site = run.site(&["ones", "ones"], 4, 1, Kind::Device);
         run.allocate(site, MIB);
         let snapshot = run.snapshot();
-        let found = |holders: &[_]| {
-            check(&Facts { held: &[held(site, MIB, MIB, holders)], ..Facts::of(&snapshot) }).len()
-        };
+        check(&Facts { held: &[held(site, MIB, MIB, holders)], ..Facts::of(&snapshot) }).len()
+    }
+
+    #[test]
+    fn a_shown_result_is_found_unless_a_variable_holds_it_too() {
         let out = (HolderKind::Notebook, "Out[5]");
         assert_eq!(found(&[out]), 1);
         assert_eq!(found(&[]), 0);
@@ -75,13 +77,6 @@ mod tests {
 
     #[test]
     fn so_is_what_the_last_traceback_keeps() {
-        let mut run = Run::new();
-        let site = run.site(&["ones", "ones"], 4, 1, Kind::Device);
-        run.allocate(site, MIB);
-        let snapshot = run.snapshot();
-        let found = |holders: &[_]| {
-            check(&Facts { held: &[held(site, MIB, MIB, holders)], ..Facts::of(&snapshot) }).len()
-        };
         let last = (HolderKind::Exception, "the last traceback → step(): work");
         assert_eq!(found(&[last, (HolderKind::Notebook, "Out[5]")]), 1);
         assert_eq!(

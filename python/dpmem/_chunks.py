@@ -201,13 +201,23 @@ def chunks(
     dpctl.memory.USMAllocationError
         A chunk doesn't fit on the device.
     """
-    import dpnp
-
     if queue is not None and device is not None:
         raise TypeError("give a device or a queue, not both")
     opened = open_source(source, axis)
-    chosen = dpnp.get_normalized_queue_device(device=device, sycl_queue=queue)
-    return Chunks(opened, rows, chosen, in_flight, start, stop)
+    return Chunks(opened, rows, chosen_queue(device, queue), in_flight, start, stop)
+
+
+def chosen_queue(device: Any, queue: Any) -> Any:
+    """The queue that dpnp uses on a device, or the one that was given."""
+    import dpctl
+    import dpnp
+
+    try:
+        return dpnp.get_normalized_queue_device(device=device, sycl_queue=queue)
+    except (dpctl.SyclDeviceCreationError, dpctl.SyclQueueCreationError) as error:
+        if device is None and queue is None:
+            raise RuntimeError("there is no SYCL device; `dpmem doctor` says why, and what to type") from error
+        raise
 
 
 def default_rows(source: Source, queue: Any, in_flight: int) -> int:

@@ -10,7 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpmem import _combine, _devices, _fit, _form, _native, _out_of_memory, _pool, _runtime, _sources, _step
+from dpmem import (
+    _chunks,
+    _combine,
+    _devices,
+    _fit,
+    _form,
+    _native,
+    _out_of_memory,
+    _pool,
+    _runtime,
+    _sources,
+    _step,
+)
 
 #: Fewer chunks would leave nothing to overlap.
 _LEAST_CHUNKS = 8
@@ -157,10 +169,8 @@ def plan_chunks(
 
 def queue_of(device: Any) -> Any:
     """The queue that dpnp uses on a device."""
-    import dpnp
-
     queue = device if hasattr(type(device), "submit_barrier") else None
-    return dpnp.get_normalized_queue_device(device=None if queue is not None else device, sycl_queue=queue)
+    return _chunks.chosen_queue(None if queue is not None else device, queue)
 
 
 def make_plan(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from dpmem import _buffers, _feed
-from dpmem._sources import Source, open_source
+from dpmem._sources import Source, open_source, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,16 +28,15 @@ class Chunks:
     def __init__(
         self, source: Source, rows: int | None, queue: Any, in_flight: int, start: int, stop: int | None
     ) -> None:
-        length, in_flight, start = len(source), operator.index(in_flight), operator.index(start)
+        length, in_flight, start = len(source), whole_number("in_flight", in_flight), whole_number("start", start)
         if in_flight < 1:
             raise ValueError(f"at least one chunk must be in flight, got in_flight={in_flight}")
         if not 0 <= start <= length:
             raise ValueError(f"start must lie between 0 and {length}, got {start}")
-        stop = length if stop is None else operator.index(stop)
+        stop = length if stop is None else whole_number("stop", stop)
         if not start <= stop <= length:
             raise ValueError(f"stop must lie between {start} and {length}, got {stop}")
-        # NumPy's narrow integers would overflow when they are added up.
-        rows = None if rows is None else operator.index(rows)
+        rows = None if rows is None else whole_number("rows", rows)
         if rows is not None and rows < 1:
             raise ValueError(f"a chunk has at least one row, got rows={rows}")
         for part in source.parts:
@@ -217,6 +215,8 @@ def chosen_queue(device: Any, queue: Any) -> Any:
     except (dpctl.SyclDeviceCreationError, dpctl.SyclQueueCreationError) as error:
         if device is None and queue is None:
             raise RuntimeError("there is no SYCL device; `dpmem doctor` says why, and what to type") from error
+        if isinstance(device, str):
+            raise type(error)(f"there is no device `{device}`; `dpmem devices` lists those that there are") from error
         raise
 
 

@@ -469,10 +469,18 @@ def _deliverable(dtype: Any, name: str) -> Any:
 def _checked_axis(axis: int, shape: tuple[int, ...], name: str) -> int:
     if not shape:
         raise ValueError(f"{name} is 0-dimensional: there is no axis to cut along")
-    axis = operator.index(axis)
+    axis = whole_number("axis", axis)
     if not -len(shape) <= axis < len(shape):
         raise ValueError(f"{name} has {len(shape)} dimensions, so there is no axis {axis}")
     return axis % len(shape)
+
+
+def whole_number(name: str, value: Any) -> int:
+    """An argument as Python's own integer: NumPy's narrow ones overflow when they are added up."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"expected a whole number for {name}, got {value!r}") from None
 
 
 def _strides(shape: tuple[int, ...], item: int) -> tuple[int, ...]:

@@ -25,7 +25,10 @@ def main() -> object:
         return _native.cli_lint(answer["arguments"])
 
     if answer["command"] in ("devices", "doctor", "watch", "plan"):
-        return _machine(answer)
+        try:
+            return _machine(answer)
+        except KeyboardInterrupt:
+            return 130  # as of a program that SIGINT has ended
 
     from dpmem import _command
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +92,21 @@ def test_the_process_ends_with_2(folder):
         ended = dpmem(folder, *words)
         assert (ended.returncode, ended.stdout) == (2, "")
         assert ended.stderr
+
+
+def test_an_interrupt_ends_it_without_a_traceback(folder):
+    (folder / "work.py").write_text("import sys\ndef wait(x):\n    sys.stderr.write('waits')\n    sys.stdin.read()\n")
+    command = [str(Path(sys.prefix) / "bin/dpmem"), "plan", "work:wait", "part0.npy"]
+    process = subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    said = ""
+    while "waits" not in said:
+        said += (more := process.stderr.read(1))
+        assert more, said
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in said + rest) == (130, False)
 
 
 def test_a_device_that_is_too_small(folder, opencl_only):

@@ -18,7 +18,8 @@ unsafe extern "C" {
 
 const READ_WRITE: c_int = 0x1 | 0x2;
 const PRIVATE_ANONYMOUS_UNRESERVED: c_int = 0x02 | 0x20 | 0x4000;
-const PAGE: usize = 4096;
+/// What the system's pages hold.
+pub const PAGE: usize = 4096;
 
 /// Memory of its own. Pages that nobody has touched cost nothing, so a large device fits into a small machine.
 #[derive(Debug)]

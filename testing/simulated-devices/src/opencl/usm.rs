@@ -3,6 +3,9 @@
 //! A block comes from the CPU runtime where that can give it, so that a free waits for work that uses the block, just as
 //! on the CPU device. What is larger than the CPU runtime gives (a card may be larger than this machine) is a mapping of
 //! our own. Freeing that can't wait; it stays mapped for a while, so that work under way finds it.
+//!
+//! As on a GPU, there is a whole page behind an address, whatever was asked for: kernels made for GPUs (oneMKL's random
+//! numbers) write past the end of small blocks.
 
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_char};
@@ -18,7 +21,7 @@ use super::{
 use super::{answer, target};
 use crate::blocks::{self, Backing, Block, Kind};
 use crate::device::{Device, Refusal};
-use crate::system::Mapping;
+use crate::system::{Mapping, PAGE};
 
 pub(super) const FUNCTIONS: &[(Slot, *const ())] = &[
     (target::EXTENSION, extension as *const ()),
@@ -129,7 +132,8 @@ fn on_device(name: &CStr, kind: Kind, arguments: Arguments, status: Option<&mut 
     let Some(owner) = simulated(device) else {
         return alloc(context, device, properties, bytes, align, status);
     };
-    let upstream = || alloc(context, real(device), properties, bytes, align, None);
+    let pages = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
+    let upstream = || alloc(context, real(device), properties, pages, align, None);
     allocate(Request { context, device: Some(owner), kind, bytes, align }, upstream, status)
 }
 

@@ -85,8 +85,10 @@ def test_opencl_only(opencl_only: Machine) -> None:
 
 
 def test_kernels_that_write_past_small_blocks_do_no_harm(opencl_only: Machine) -> None:
-    """A GPU's memory comes in pages, and oneMKL counts on it."""
-    ended = opencl_only.run("import dpnp\nfor n in range(1, 30): dpnp.random.chisquare(3, n)\nprint('right')")
+    """A GPU's memory comes in pages, and oneMKL counts on it. It also asks which GPU it is (`rayleigh`)."""
+    ended = opencl_only.run(
+        "import dpnp\nfor n in range(1, 30): dpnp.random.chisquare(3, n), dpnp.random.rayleigh(2.0, n)\nprint('right')"
+    )
     assert (ended.exit_code, ended.stdout) == (0, "right\n"), ended.stderr
 
 

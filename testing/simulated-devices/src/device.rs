@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::description::{self, Description, Others};
 
+/// The architecture of the cards with the ids that are given by default: oneMKL refuses to work on a GPU without one.
+pub const IP_VERSION: u32 = 0x030d_c008;
+
 /// Why there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {

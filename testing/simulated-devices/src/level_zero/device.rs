@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::abi::*;
 use super::{Outcome, SUCCESS, UNSUPPORTED_FEATURE, list};
-use crate::device::{Device, devices};
+use crate::device::{Device, IP_VERSION, devices};
 use crate::foreign::write_text;
 
 /// A driver's handle; there is one driver.
@@ -157,8 +157,6 @@ pub(super) fn describe(device: &Device, it: &mut ze_device_properties_t) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn zeDeviceGetProperties(device: &Device, it: &mut ze_device_properties_t) -> Outcome {
-    /// The architecture of the cards that these ids belong to.
-    const IP_VERSION: u32 = 0x030d_c008;
     describe(device, it);
     let mut next = it.pNext;
     // SAFETY: the caller's promise: `pNext` is null or points to a structure that begins as this one does.

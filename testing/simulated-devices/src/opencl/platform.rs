@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use super::target::Slot;
 use super::{DEVICE_NOT_FOUND, DEVICE_PARTITION_FAILED, Handle, SUCCESS, Status, answer, list, target};
-use crate::device::{Device, by_address, devices};
+use crate::device::{Device, IP_VERSION, by_address, devices};
 
 const TYPE_DEFAULT: u64 = 1;
 const TYPE_CPU: u64 = 1 << 1;
@@ -176,6 +176,7 @@ fn own_answer(device: &Device, what: u32) -> Option<Vec<u8>> {
         0x1047 => word(1),                                        // CL_DEVICE_REFERENCE_COUNT
         0x4190..=0x4193 => long(USM_CAPABLE), // CL_DEVICE_{HOST,DEVICE,SINGLE_DEVICE_SHARED,CROSS_…}_MEM_CAPABILITIES_INTEL
         0x4194 => long(0),                    // CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL
+        0x4250 if it.gpu => word(IP_VERSION), // CL_DEVICE_IP_VERSION_INTEL
         0x4251 => word(it.id),                // CL_DEVICE_ID_INTEL
         0x106A => device.uuid().to_vec(),     // CL_DEVICE_UUID_KHR
         0x410F => [0, device.bus(), 0, 0].into_iter().flat_map(word).collect(), // CL_DEVICE_PCI_BUS_INFO_KHR

@@ -415,7 +415,8 @@ def keep_in_context(array):
 
 
 found = fresh(keep_in_context).holders()
-assert [kind for kind, _ in found] == ["attribute"] or found, found
+assert [kind for kind, _ in found] == ["global"], found
+assert found[0][1].startswith("__main__.token → Context"), found
 variable.reset(token)
 
 

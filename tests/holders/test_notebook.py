@@ -1,11 +1,7 @@
-"""A real IPython shell, where it is installed."""
+"""A real IPython shell."""
 
 import subprocess
 import sys
-
-import pytest
-
-pytest.importorskip("IPython")
 
 PROGRAM = """
 import dpmem._icd

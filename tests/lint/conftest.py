@@ -17,6 +17,4 @@ def linter() -> list[str]:
 def environment() -> dict[str, str]:
     """An environment in which dpnp finds the CPU device that pip installed."""
     library = pathlib.Path(sys.prefix) / "lib" / "libintelocl.so"
-    if not library.exists():
-        pytest.skip("no CPU device: this interpreter's environment has no libintelocl.so")
     return {**os.environ, "OCL_ICD_FILENAMES": str(library), "PYTHONWARNINGS": "ignore"}

@@ -1,12 +1,8 @@
 """Notebooks that run in a real kernel of this interpreter, with no settings but the tests'."""
 
-import importlib.util
 import re
 
 import pytest
-
-if importlib.util.find_spec("nbclient") is None or importlib.util.find_spec("ipykernel") is None:
-    collect_ignore_glob = ["test_*.py"]
 
 
 class Cell:

@@ -15,8 +15,6 @@ pytestmark = pytest.mark.dpnp
 
 @pytest.fixture
 def run(tmp_path, package):
-    pytest.importorskip("dpnp")
-
     def run(source, *options, ready=None):
         (tmp_path / "script.py").write_text(source)
         environment = {**os.environ, "PYTHONPATH": str(package)}

@@ -126,6 +126,7 @@ def test_a_device_is_found(package):
     environment["PYTHONPATH"] = str(package)
     source = "import dpctl; print(dpctl.get_num_devices())"
     plain = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, timeout=120)
+    assert plain.returncode == 0, plain.stderr
     if plain.stdout != "0\n":
         pytest.skip("this machine has a driver of its own")
     source = "import dpnp; print(float((dpnp.arange(10.0) * 2).sum()))"

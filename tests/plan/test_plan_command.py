@@ -1,7 +1,6 @@
 """`dpmem plan` as a user calls it."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -34,6 +33,8 @@ number = 3
 def folder(tmp_path):
     (tmp_path / "work.py").write_text(MODULE)
     (tmp_path / "bad.py").write_text("import nothing_of_that_name\n")
+    (tmp_path / "raises.py").write_text("1 / 0\n")
+    (tmp_path / "exits.py").write_text("raise SystemExit(3)\n")
     for n in range(2):
         np.save(tmp_path / f"part{n}.npy", np.ones((5000, 8)))
     return tmp_path
@@ -65,6 +66,8 @@ def test_text_and_json(folder):
         ("work:absent", "part0.npy", None, "`work` has no `absent`"),
         ("work:number", "part0.npy", None, "no function, it is int"),
         ("bad:f", "part0.npy", None, "`bad` can't be imported: No module named 'nothing_of_that_name'"),
+        ("raises:f", "part0.npy", None, "`raises` can't be imported: ZeroDivisionError: division by zero"),
+        ("exits:f", "part0.npy", None, "`exits` can't be imported: SystemExit: 3"),
         ("work:square", "missing.npy", None, "`missing.npy`: No such file or directory; expected a .npy file"),
         ("work:square", ".", None, "`.`: Is a directory; expected a .npy file"),
         ("work:square", "none*.npy", None, "none*.npy"),
@@ -84,7 +87,7 @@ def test_what_cannot_be_done_ends_with_2_and_a_reason(folder, monkeypatch, capfd
     said = capfd.readouterr()
     assert said.out == ""
     assert text in said.err
-    assert ("Traceback" in said.err) == (name in ("bad:f", "work:broken"))
+    assert ("Traceback" in said.err) == (name in ("bad:f", "raises:f", "exits:f", "work:broken"))
 
 
 def test_the_process_ends_with_2(folder):
@@ -116,4 +119,3 @@ def test_a_device_that_is_too_small(folder, opencl_only):
     assert ended.exit_code == 2
     assert "not even one row" in ended.stderr
     assert "Traceback" not in ended.stderr
-    assert os.listdir(machine.folder)

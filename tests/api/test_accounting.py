@@ -238,6 +238,13 @@ def test_track_passes_exceptions_and_still_counts():
     assert (t.allocated_bytes, t.leaked_bytes) == (MIB, 0)
 
 
+def test_a_region_is_used_once_at_a_time_and_has_a_name():
+    with dpmem.track("once") as t, pytest.raises(RuntimeError, match="region `once` is open already"):
+        t.__enter__()
+    with pytest.raises(TypeError, match=r"write @dpmem\.track\(\)"):
+        dpmem.track(_steps)
+
+
 def test_track_starts_recording_for_its_duration():
     dpmem.stop()
     with dpmem.track("alone") as t:

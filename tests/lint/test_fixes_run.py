@@ -55,6 +55,12 @@ def with_fixes():
     return sorted(path for path in CORPUS.rglob("faulty_*.py") if path.stem not in NOT_RUN)
 
 
+def test_each_rule_that_promises_fixes_has_them(linter):
+    found = {(each["code"], each["fix"]["safety"]) for each in lint(linter, CORPUS) if each["fix"]}
+    unsafe = {(code, "unsafe") for code in ("DPM202", "DPM208", "DPM301", "DPM306", "DPM402")}
+    assert found == {("DPM305", "safe"), ("DPM401", "safe"), *unsafe}
+
+
 @pytest.mark.parametrize("option", ["--fix", "--unsafe-fixes"])
 @pytest.mark.parametrize("path", with_fixes(), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_same_results_and_no_more_work(path, option, linter, environment, tmp_path):

@@ -1,5 +1,6 @@
 """`dpmem.map_chunks` on the CPU device: outputs, reductions, errors, and what it leaves behind."""
 
+import errno
 import gc
 import os
 import sys
@@ -292,6 +293,7 @@ def test_results_of_another_shape_or_type_than_tried_are_refused(data):
     ("arguments", "error", "text"),
     [
         ({"out": "x.bin"}, ValueError, r"\.npy"),
+        ({"out": "missing/o.npy"}, FileNotFoundError, "missing"),
         ({"out": np.zeros((3, 3))}, ValueError, r"shape \(1000, 6\)"),
         ({"out": np.zeros((ROWS, 6), "i4")}, TypeError, "to hold float64"),
         ({"out": object()}, TypeError, "takes slices"),
@@ -313,6 +315,50 @@ def test_arguments_that_make_no_sense(data, tmp_path, monkeypatch, arguments, er
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=text):
         dpmem.map_chunks(lambda x: x, data, **arguments)
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_can_not_be_called_is_refused(data):
+    with pytest.raises(TypeError, match="expected a function of a chunk, got 'x'"):
+        dpmem.map_chunks("x", data)
+
+
+def test_results_of_as_many_dimensions_as_there_are_rows_are_refused(data):
+    rows = []
+
+    def flattening(x):
+        rows.append(x.shape[0])
+        return x if x.shape[0] == rows[0] else x.sum(axis=1)
+
+    with pytest.raises(ValueError, match=r"rows give 2 dimensions, \d+ 1$"):
+        dpmem.map_chunks(flattening, data)
+
+
+@pytest.mark.parametrize("call", ["pwrite", "fdatasync"])
+def test_an_output_that_can_not_be_written_is_named_and_leaves_nothing(data, tmp_path, monkeypatch, call):
+    def failing(*_):
+        raise OSError(errno.EIO, "says the disk")
+
+    monkeypatch.setattr(os, call, failing)
+    with pytest.raises(OSError, match=r"Input/output error while writing \d+ bytes at offset 0 of.*o\.npy\.partial"):
+        dpmem.map_chunks(lambda x: x, data, out=tmp_path / "o.npy")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_write_that_writes_nothing_ends_the_job(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "pwrite", lambda *_: 0)
+    with pytest.raises(OSError, match="No space left on device while writing"):
+        dpmem.map_chunks(lambda x: x, data, out=tmp_path / "o.npy")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_empty_output_that_gets_no_name_leaves_nothing(tmp_path, monkeypatch):
+    def failing(*_):
+        raise OSError(errno.EACCES, "no")
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(PermissionError):
+        dpmem.map_chunks(lambda x: x, np.empty((0, 5)), out=tmp_path / "o.npy")
     assert os.listdir(tmp_path) == []
 
 
@@ -456,7 +502,7 @@ except ValueError as error:
 def test_results_have_memory_of_their_own(data):
     for name in ("sum", "concatenate"):
         found = dpmem.map_chunks(lambda x: x + 1, data, rows=ROWS, reduce=name)
-        assert found.base is None or isinstance(found.base, np.ndarray)
+        assert found.flags.owndata
     found = dpmem.map_chunks(lambda x: x.sum(axis=0), data, rows=ROWS, reduce=dpnp.add)
     assert found.flags.owndata
 

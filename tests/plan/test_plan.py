@@ -16,6 +16,12 @@ MIB = 1 << 20
 QUEUE = dpnp.empty(0).sycl_queue
 
 
+@pytest.fixture(autouse=True)
+def pool_is_off_again():
+    yield
+    assert _native.pool_status()[:2] == (False, False)
+
+
 @pytest.fixture(scope="module")
 def data():
     return np.random.default_rng(5).standard_normal((100_000, 8))
@@ -52,11 +58,16 @@ def test_nothing_of_the_users_changes(data):
     dpmem.start()
     try:
         kept = dpnp.ones(1000)
+        gone = dpnp.ones(10_000_000)
+        dpmem.synchronize()
+        del gone
+        dpmem.synchronize()
         in_use, peak = dpmem.memory_allocated(), dpmem.max_memory_allocated()
+        assert peak >= in_use + 80_000_000
         dpmem.plan_chunks(spoiling, data)
         dpmem.synchronize()
         assert dpmem.memory_allocated() == in_use
-        assert dpmem.max_memory_allocated() >= peak
+        assert dpmem.max_memory_allocated() == peak
         assert dpmem.is_tracking()
         assert float(kept.sum()) == 1000
     finally:
@@ -92,6 +103,13 @@ def test_one_row_that_does_not_fit_is_refused_with_numbers():
     finally:
         dpmem.disable_pool()
         dpmem.stop()
+
+
+def test_one_row_whose_temporaries_take_more_than_the_budget_is_refused():
+    wide = np.ones((4, 1 << 20))
+    free = dpmem.plan_chunks(lambda x: x, wide).free_bytes
+    with pytest.raises(MemoryError, match=r"<lambda> with one row.*may be used"):
+        dpmem.plan_chunks(lambda x: x * 2 + x * 3 + x * 4, wide, budget=20 * MIB / free)
 
 
 def test_functions_that_take_more_than_a_straight_line_say_so():
@@ -225,7 +243,3 @@ def test_on_a_device_with_memory_of_its_own(machine, request):
         assert row["wrong"] is None, row
         assert row["used_bytes"] <= row["reserved_bytes"] <= row["peak_bytes"] <= (1 << 30) * 0.004, row
     assert any(row["limited_by_memory"] for row in found)
-
-
-def test_the_pool_is_not_left_on():
-    assert _native.pool_status()[:2] == (False, False)

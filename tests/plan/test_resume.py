@@ -1,5 +1,6 @@
 """Jobs that end too early: what they leave, and that the next one comes to the same."""
 
+import errno
 import functools
 import json
 import os
@@ -459,6 +460,28 @@ def test_the_file_is_written_anew_when_it_has_grown(source, tmp_path, monkeypatc
     assert not (tmp_path / "r.dpmem-new").exists()
     expected = dpmem.map_chunks(lambda x: x * 2, source, rows=100, reduce="sum")
     assert again().tobytes() == expected.tobytes()
+
+
+def test_a_file_that_can_not_be_written_anew_goes_on_as_it_was(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(_journal, "_SYNC_S", 0.0)
+    monkeypatch.setattr(_journal, "_COMPACT_BYTES", 200)
+
+    def failing(*_):
+        raise OSError(errno.EACCES, "no")
+
+    def fn(x):
+        return x * 2
+
+    words = {"reduce": "sum", "rows": 100, "resume": tmp_path / "r"}
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", failing)
+        with pytest.raises(PermissionError):
+            dpmem.map_chunks(fn, source, **words)
+    told = []
+    got = dpmem.map_chunks(fn, source, progress=lambda done, total: told.append(done), **words)
+    assert told[0] > 100, "what was done is not done again"
+    assert got.tobytes() == dpmem.map_chunks(fn, source, rows=100, reduce="sum").tobytes()
+    assert os.listdir(tmp_path) == ["source.npy"]
 
 
 def test_results_that_are_no_arrays_cannot_be_kept(source, tmp_path):

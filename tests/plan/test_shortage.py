@@ -149,9 +149,16 @@ def test_a_record_that_runs_out_of_memory_ends_the_job(data, tmp_path, monkeypat
 
     monkeypatch.setattr(_journal.Journal, "record", failing)
     words = {"rows": 512, "reduce": "sum", "resume": resume}
+
+    def fn(x):
+        return x
+
     with pytest.raises(MemoryError, match="recording"):
-        dpmem.map_chunks(lambda x: x, file, **words)
-    assert resume.exists()
+        dpmem.map_chunks(fn, file, **words)
+    told = []
+    got = dpmem.map_chunks(fn, file, progress=lambda done, total: told.append(done), **words)
+    assert told[0] == 2048, "the chunk without a record is done again"
+    assert got.tobytes() == dpmem.map_chunks(fn, file, rows=512, reduce="sum").tobytes()
 
 
 def test_a_device_that_is_full(opencl_only):
@@ -185,3 +192,19 @@ except OSError as error:
     assert "File too large while writing 1280144 bytes at offset 0 of" in ended.stdout
     assert "o.npy.partial" in ended.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_room_for_the_resume_file_the_error_names_it(tmp_path):
+    program = f"""
+import resource, numpy, dpmem
+data = numpy.ones((10000, 16))
+resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+try:
+    dpmem.map_chunks(lambda x: x, data, rows=1000, reduce="concatenate", resume={str(tmp_path / "r")!r})
+except OSError as error:
+    print(error)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "File too large while writing at offset " in ended.stdout
+    assert str(tmp_path / "r") in ended.stdout

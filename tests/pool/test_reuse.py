@@ -132,8 +132,33 @@ def test_what_is_no_size_is_refused(call):
 
     with pytest.raises(ValueError, match="expected"):
         eval(f"dpmem.{call}", {"dpmem": dpmem})
-    with pytest.raises(TypeError):
+
+
+@pytest.mark.parametrize("limit", [True, 1.5, b"1GiB"])
+def test_what_is_no_size_at_all_is_refused(limit):
+    import dpmem
+
+    for call in (dpmem.set_memory_limit, dpmem.enable_pool):
+        with pytest.raises(TypeError, match="expected a size as a number of bytes"):
+            call(limit)
+    assert not dpmem.is_tracking()
+    with pytest.raises(TypeError, match="expected a function to call, got 3"):
         dpmem.on_out_of_memory(3)
+
+
+def test_a_share_of_an_unknown_capacity_is_refused(tmp_path):
+    source = """
+        import dpnp, dpmem
+        from dpmem import _native
+        dpnp.ones(3)
+        _native.device_room = lambda device: (None, None)
+        try:
+            dpmem.set_memory_limit("50%")
+        except RuntimeError as error:
+            print(error)
+    """
+    ran = run_plainly(tmp_path, source)
+    assert ran.stdout == "the capacity of `opencl:cpu:0` is unknown: give the limit in bytes\n", ran.stderr
 
 
 @pytest.mark.parametrize("how", [[], ["in_order"], ["queue_left"]], ids=["out_of_order", "in_order", "queue_left"])

@@ -11,6 +11,7 @@ record says so; of what was recorded before the machine was started anew, only w
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import time
@@ -158,6 +159,8 @@ class Journal:
         while data:
             try:
                 written = os.pwrite(self._file, data, at)
+                if written == 0:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             except OSError as error:
                 # What is there of the record is no record, and the next one goes over it.
                 where = f"{os.strerror(error.errno or 0)} while writing at offset {at} of"

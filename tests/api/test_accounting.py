@@ -45,6 +45,16 @@ def test_allocated_follows_the_arrays():
     assert dpmem.memory_allocated() == before
 
 
+def test_what_a_pool_reserved_before_is_not_of_this_recording():
+    dpmem.enable_pool()
+    usm.MemoryUSMDevice(64 * MIB)
+    dpmem.disable_pool()
+    assert dpmem.max_memory_reserved() >= 64 * MIB
+    dpmem.stop()
+    dpmem.start()
+    assert dpmem.max_memory_reserved() == dpmem.max_memory_allocated() < 64 * MIB
+
+
 def test_host_memory_is_told_apart():
     before = dpmem.memory_stats()
     x = usm.MemoryUSMHost(MIB)

@@ -347,9 +347,10 @@ def test_an_output_that_can_not_be_written_is_named_and_leaves_nothing(data, tmp
 
 def test_a_write_that_writes_nothing_ends_the_job(data, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "pwrite", lambda *_: 0)
-    with pytest.raises(OSError, match="No space left on device while writing"):
-        dpmem.map_chunks(lambda x: x, data, out=tmp_path / "o.npy")
-    assert os.listdir(tmp_path) == []
+    for words in ({"out": tmp_path / "o.npy"}, {"reduce": "sum", "resume": tmp_path / "r"}):
+        with pytest.raises(OSError, match="No space left on device while writing"):
+            dpmem.map_chunks(lambda x: x, data, **words)
+    assert "o.npy.partial" not in os.listdir(tmp_path)
 
 
 def test_an_empty_output_that_gets_no_name_leaves_nothing(tmp_path, monkeypatch):

@@ -342,6 +342,11 @@ impl<U: Upstream> Pool<U> {
         self.accounts[device.index()].start_peak_anew();
     }
 
+    /// Starts all peaks of what is reserved anew, those of the sums included: another recording begins.
+    pub fn reset_peaks(&self) {
+        self.accounts.iter().chain([&self.total]).for_each(Account::start_peak_anew);
+    }
+
     fn is_caching(&self) -> bool {
         self.caching.load(Ordering::SeqCst)
     }

@@ -158,6 +158,13 @@ pub fn pool_reset_peak(device: DeviceId) {
     pool().reset_peak(device);
 }
 
+/// Another recording begins, and with it the peaks that its report tells.
+pub(crate) fn recording_begins() {
+    if let Some(pool) = POOL.get() {
+        pool.reset_peaks();
+    }
+}
+
 /// Takes in what the program has already: address, bytes, kind and device of each block. `still` says whether a block
 /// is there now, asked after it was entered.
 pub fn pool_adopt(blocks: &[(usize, u64, Kind, DeviceId)], still: impl Fn(usize) -> bool) {

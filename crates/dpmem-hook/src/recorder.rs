@@ -18,7 +18,7 @@ use crate::clock::{Clock, ticks};
 use crate::error::Error;
 use crate::fetch::{self, Fetch};
 use crate::foreign::Foreign;
-use crate::{devices, fault, frames, install, published, reference, witness};
+use crate::{devices, fault, frames, install, pool, published, reference, witness};
 
 /// The first interval of the history is 2^20 ticks: well below a millisecond.
 const HISTORY_SHIFT: u32 = 20;
@@ -88,6 +88,7 @@ thread_local! {
 /// Begins a new recording.
 pub(crate) fn begin(late: bool) {
     devices::forget_all();
+    pool::recording_begins();
     let clock = Clock::start();
     let ledger = Ledger::with_rows(published::rows(), clock.origin(), HISTORY_SHIFT);
     let recording = Arc::new(Recording { ledger, clock, late });

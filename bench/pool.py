@@ -89,7 +89,7 @@ def operation(size: int, count: int, target: float, rounds: int) -> list[Figure]
             return timed(plain)
 
     def keeping() -> float:
-        # As if an allocator took no time at all: the memory is there, and none is given back meanwhile.
+        # The memory is there, and none is given back meanwhile: no marker, no wait, and no free.
         with pooled():
             ready = [dpnp.zeros_like(a) for _ in range(count + 5)]
             wait(queue)
@@ -103,8 +103,8 @@ def operation(size: int, count: int, target: float, rounds: int) -> list[Figure]
         "pool": lambda: with_pool(False),
         "recorded": lambda: with_pool(True),
     }
-    if size <= 10_000:
-        # Beyond that, so many results don't fit into the processor's caches.
+    if size <= 1_000:
+        # So many larger results don't fit into the processor's caches.
         ways["kept"] = keeping
     times = alternate(ways, rounds)
     name = f"c = a + b, {size:,} elements"

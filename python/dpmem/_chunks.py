@@ -194,10 +194,16 @@ def chunks(
     FileNotFoundError, ValueError, TypeError
         As `source` can't be opened: there is no such file, it is truncated, sources don't fit together, or no device
         computes with such items.
+    RuntimeError
+        There is no SYCL device.
+    dpctl.SyclDeviceCreationError
+        There is no device of that name.
     OSError
         While iterating: a file is gone, was replaced or has shrunk; the text names it and the offset.
     dpctl.memory.USMAllocationError
         A chunk doesn't fit on the device.
+    MemoryError
+        While iterating: the host has no memory to put a chunk in another order.
     """
     if queue is not None and device is not None:
         raise TypeError("give a device or a queue, not both")
@@ -212,7 +218,7 @@ def chosen_queue(device: Any, queue: Any) -> Any:
 
     try:
         return dpnp.get_normalized_queue_device(device=device, sycl_queue=queue)
-    except (dpctl.SyclDeviceCreationError, dpctl.SyclQueueCreationError) as error:
+    except dpctl.SyclDeviceCreationError as error:
         if device is None and queue is None:
             raise RuntimeError("there is no SYCL device; `dpmem doctor` says why, and what to type") from error
         if isinstance(device, str):

@@ -7,7 +7,6 @@ this order. Whatever happens in between, the chunk is done again from the source
 from __future__ import annotations
 
 import dataclasses
-import operator
 import os
 import sys
 from collections.abc import Callable
@@ -94,6 +93,8 @@ def map_chunks(
     ------
     MemoryError
         Not even one row fits.
+    RuntimeError, dpctl.SyclDeviceCreationError
+        There is no SYCL device, or none of that name.
     ValueError, TypeError
         The results can't be written or reduced as asked, or a resume file belongs to another job.
     OSError
@@ -102,7 +103,8 @@ def map_chunks(
     An exception of `fn` passes, with a note of the chunk where notes exist (Python 3.11 on).
     """
     opened = _sources.open_source(source, axis)
-    _check_rows(rows, plan, opened)
+    rows = _checked_rows(rows)
+    _check_plan(plan, opened)
     reduction = _combine.reduction(reduce, opened.axis)
     path = _outputs.path_of(out)
     _overlap.check(source, out, once=reduction is None and not resume)
@@ -120,8 +122,7 @@ def map_chunks(
                 fn, opened, reduction, queue, pool, budget=budget, in_flight=in_flight, writes=writes
             )
         job = _Job(fn, opened, reduction, queue, pool, made, out)
-        # NumPy's narrow integers would overflow when they are added up.
-        return job.run(None if rows is None else operator.index(rows), beside, progress)
+        return job.run(rows, beside, progress)
 
 
 def _queue_for(device: Any, plan: _plan.ChunkPlan | None) -> Any:
@@ -135,9 +136,16 @@ def _queue_for(device: Any, plan: _plan.ChunkPlan | None) -> Any:
     raise ValueError(f"the plan is for {plan.device}, not for {name}")
 
 
-def _check_rows(rows: Any, plan: Any, source: Any) -> None:
-    if rows is not None and (isinstance(rows, bool) or not hasattr(type(rows), "__index__") or rows < 1):
+def _checked_rows(rows: Any) -> int | None:
+    if rows is None:
+        return None
+    number = _sources.whole_number("rows", rows)
+    if number < 1:
         raise ValueError(f"expected a number of rows, at least 1, got {rows!r}")
+    return number
+
+
+def _check_plan(plan: Any, source: Any) -> None:
     if plan is None:
         return
     if not isinstance(plan, _plan.ChunkPlan):

@@ -159,6 +159,8 @@ def plan_chunks(
         Not even one row fits; the text has the numbers.
     ValueError, TypeError
         `fn` can't go in chunks, or an argument makes no sense.
+    RuntimeError, dpctl.SyclDeviceCreationError
+        There is no SYCL device, or none of that name.
     """
     opened = _sources.open_source(source, axis)
     reduction = _combine.reduction(reduce, opened.axis)
@@ -185,7 +187,7 @@ def make_plan(
     writes: bool = True,
 ) -> ChunkPlan:
     """As `plan_chunks`, for a source that is open, inside a borrowed pool."""
-    _check_numbers(fn, budget, in_flight)
+    in_flight = _checked_in_flight(fn, budget, in_flight)
     if len(source) == 0:
         raise ValueError(f"{source.describe()}: there are no rows to plan for")
     room = Room(queue, budget)
@@ -198,13 +200,15 @@ def make_plan(
     return trial.plan(budget)
 
 
-def _check_numbers(fn: Any, budget: float, in_flight: int) -> None:
+def _checked_in_flight(fn: Any, budget: float, in_flight: Any) -> int:
     if not callable(fn):
         raise TypeError(f"expected a function of a chunk, got {fn!r}")
     if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget <= 1:
         raise ValueError(f"expected a budget above 0 and at most 1, got {budget!r}")
-    if isinstance(in_flight, bool) or not isinstance(in_flight, int) or in_flight < 1:
+    number = _sources.whole_number("in_flight", in_flight)
+    if number < 1:
         raise ValueError(f"expected a number of chunks in flight, at least 1, got {in_flight!r}")
+    return number
 
 
 class Room:

@@ -34,7 +34,7 @@ def run(*, module: str, function: str, source: str, budget: float, device: str |
         if _is_of_the_program(error):
             traceback.print_exception(type(error), error, error.__traceback__)
             say(f"{module}:{function} failed on a part of the data")
-        elif isinstance(error, OSError) and error.filename is not None:
+        elif isinstance(error, (FileNotFoundError, IsADirectoryError)) and error.filename is not None:
             say(f"`{error.filename}`: {error.strerror}; expected a .npy file, or a pattern of files")
         else:
             say(str(error) or type(error).__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def command_of(pid: int) -> str | None:
-    """The command line of a process; None if it has none, or has ended."""
+    """The command line of a process; None if it has none, has ended, or may not be read."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             words = file.read().split(b"\0")

@@ -217,7 +217,7 @@ def churn(seed):
         failures.append(error)
 
 
-threads = [threading.Thread(target=churn, args=(index,)) for index in range(3)]
+threads = [threading.Thread(target=churn, args=(index,), daemon=True) for index in range(3)]
 interval = sys.getswitchinterval()
 sys.setswitchinterval(1e-5)
 del many

@@ -100,15 +100,14 @@ def test_the_process_ends_with_2(folder):
 def test_an_interrupt_ends_it_without_a_traceback(folder):
     (folder / "work.py").write_text("import sys\ndef wait(x):\n    sys.stderr.write('waits')\n    sys.stdin.read()\n")
     command = [str(Path(sys.prefix) / "bin/dpmem"), "plan", "work:wait", "part0.npy"]
-    process = subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
     said = ""
-    while "waits" not in said:
-        said += (more := process.stderr.read(1))
-        assert more, said
-    process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=60)
+    with subprocess.Popen(command, cwd=folder, text=True, **pipes) as process:
+        while "waits" not in said and (more := process.stderr.read(1)):
+            said += more
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=60)
+    assert "waits" in said
     assert (process.returncode, "Traceback" in said + rest) == (130, False)
 
 

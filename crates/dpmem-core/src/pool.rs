@@ -293,7 +293,8 @@ impl<U: Upstream> Pool<U> {
         before
     }
 
-    /// Sets the limit of a device, for a caller that has to call [`Pool::fit`] later, without a lock. The limit before.
+    /// Sets the limit of a device; one that is lower than before takes [`Pool::fit`] to be kept, which a caller can leave
+    /// until it has no lock. The limit before.
     pub fn put_limit(&self, device: DeviceId, limit: Option<u64>) -> Option<u64> {
         let account = &self.accounts[device.index()];
         let before = account.limit();
@@ -342,7 +343,8 @@ impl<U: Upstream> Pool<U> {
         self.accounts[device.index()].start_peak_anew();
     }
 
-    /// Starts all peaks of what is reserved anew, those of the sums included: another recording begins.
+    /// Starts all peaks of what is reserved anew, those of the sums included: another recording begins. The peaks of what
+    /// is in use stay, as the bound on what is kept goes by them.
     pub fn reset_peaks(&self) {
         self.accounts.iter().chain([&self.total]).for_each(Account::start_peak_anew);
     }

@@ -59,7 +59,8 @@ pub enum Error {
     },
     /// No memory to put a block in another order.
     #[error(
-        "put a block in another order: it takes {bytes} bytes of host memory for a while, and there are none"
+        "put a block in another order: it takes {bytes} bytes of host memory for a while, which are not to be had; \
+         take fewer rows a chunk"
     )]
     Memory {
         /// How many bytes it takes.

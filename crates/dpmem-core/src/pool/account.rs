@@ -178,6 +178,8 @@ impl Account {
 
     pub(super) fn start_peak_anew(&self) {
         self.peak_reserved.store(self.reserved.load(Relaxed), Relaxed);
+        // Of what another thread has reserved since that was read.
+        raise(&self.peak_reserved, self.reserved.load(Relaxed));
     }
 
     pub(super) fn reading(&self) -> PoolReading {

@@ -20,7 +20,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use dpmem_core::pool::Submissions;
@@ -219,7 +219,7 @@ pub(crate) fn fence(context: usize, bytes: u64) -> Option<Fence> {
         let of_context = queues.iter().filter(|queue| queue.context == context);
         of_context.map(|queue| (queue.clone(), queue.submissions.count())).collect()
     };
-    behind.retain(|(queue, submitted)| !queue.is_idle(*submitted, least));
+    behind.retain(|(queue, submitted)| queue.mark_unless_idle(*submitted, least));
     (!behind.is_empty()).then_some(Fence { behind, least })
 }
 
@@ -254,17 +254,17 @@ impl Queue {
         self.markers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether so many commands are known to be done. If not, puts a marker in behind them where it is lacking and stands
-    /// for `least`.
-    fn is_idle(&self, submitted: u64, least: u64) -> bool {
+    /// Unless so many commands are known to be done, puts a marker in behind them where it is lacking and stands for
+    /// `least`. Whether there is something to wait for.
+    fn mark_unless_idle(&self, submitted: u64, least: u64) -> bool {
         let mut markers = self.lock();
         if markers.done >= submitted {
-            return true;
+            return false;
         }
         if submitted.saturating_sub(markers.newest()) >= least && markers.placed.len() < MARKERS_MAX {
             self.place_if_alive(&mut markers, submitted);
         }
-        false
+        true
     }
 
     /// Puts a marker in, unless the handle may have gone. The caller holds the queue's lock, so it stays alive meanwhile.
@@ -291,9 +291,17 @@ impl Queue {
         markers.placed.push_back((submitted, event as usize));
     }
 
-    /// Whether the handle may have gone and nothing waits for what the queue was given.
+    /// Whether the handle may have gone and nothing waits for what the queue was given. Asked under the list's lock, so
+    /// it doesn't wait for a thread that puts a marker in: such a queue goes the next time.
     fn has_served(&self) -> bool {
-        self.submissions.is_left() && self.is_done(self.submissions.count(), u64::MAX)
+        let markers = match self.markers.try_lock() {
+            Ok(markers) => Some(markers),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        self.submissions.is_left()
+            && markers
+                .is_some_and(|mut markers| self.is_done_by(&mut markers, self.submissions.count(), u64::MAX))
     }
 
     /// What waits in a batch of the adapter's would never be done.
@@ -308,7 +316,11 @@ impl Queue {
     /// Whether so many commands are done. A marker that is lacking is put in if it stands for `least` commands. Asking in
     /// vain counts as a command: a queue that gets no more of them must not keep blocks from being used again.
     fn is_done(&self, submitted: u64, least: u64) -> bool {
-        let mut markers = self.lock();
+        self.is_done_by(&mut self.lock(), submitted, least)
+    }
+
+    /// The same for a caller that holds the queue's lock.
+    fn is_done_by(&self, markers: &mut Markers, submitted: u64, least: u64) -> bool {
         if markers.done >= submitted {
             return true;
         }
@@ -318,7 +330,7 @@ impl Queue {
             if (now - markers.newest()).saturating_add(asked) < least {
                 return false;
             }
-            self.place_if_alive(&mut markers, now);
+            self.place_if_alive(markers, now);
         }
         let Some(&(upto, event)) = markers.placed.iter().find(|&&(upto, _)| upto >= submitted) else {
             return false;

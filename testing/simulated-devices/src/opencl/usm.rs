@@ -4,8 +4,8 @@
 //! on the CPU device. What is larger than the CPU runtime gives (a card may be larger than this machine) is a mapping of
 //! our own. Freeing that can't wait; it stays mapped for a while, so that work under way finds it.
 //!
-//! As on a GPU, there is a whole page behind an address, whatever was asked for: kernels made for GPUs (oneMKL's random
-//! numbers) write past the end of small blocks.
+//! As on a GPU, device and shared memory come in whole pages, whatever was asked for: kernels made for GPUs (oneMKL's
+//! random numbers) write past the end of small blocks.
 
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_char};

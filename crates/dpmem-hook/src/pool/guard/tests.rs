@@ -3,6 +3,19 @@
 use super::*;
 
 #[test]
+fn a_sweep_of_the_list_does_not_wait_for_a_marker_that_goes_in() {
+    let queue =
+        Queue { handle: 0x81, context: 0x80, submissions: Submissions::default(), markers: Mutex::default() };
+    assert!(queue.submissions.note());
+    queue.submissions.leave();
+    let mut markers = queue.lock();
+    assert!(!queue.has_served(), "the thread that has the lock would wait for itself");
+    markers.settle(1);
+    drop(markers);
+    assert!(queue.has_served());
+}
+
+#[test]
 fn a_wait_ends_for_the_queue_that_it_began_with() {
     let add = || {
         let queue = Arc::new(Queue {

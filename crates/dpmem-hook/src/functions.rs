@@ -117,8 +117,6 @@ functions! {
         (Handle, u32, usize, Pointer, *mut usize);
     QueueFinish queue_finish "urQueueFinish" hooked
         (Handle);
-    QueueFlush queue_flush "urQueueFlush" called
-        (Handle);
     EventsWait events_wait "urEnqueueEventsWait" called
         (Handle, u32, WaitList, *mut Handle);
     EventWait event_wait "urEventWait" hooked

@@ -235,10 +235,6 @@ pub(crate) fn wait(fence: &Fence, patience: Duration) -> bool {
     // Each queue is asked, so that each gets the marker that may be lacking.
     let passed =
         || fence.behind.iter().filter(|(queue, submitted)| !queue.is_done(*submitted, 1)).count() == 0;
-    if passed() {
-        return true;
-    }
-    fence.behind.iter().for_each(|(queue, _)| queue.flush());
     while !passed() {
         if Instant::now() >= deadline || is_lost() {
             return false;
@@ -304,15 +300,6 @@ impl Queue {
                 .is_some_and(|mut markers| self.is_done_by(&mut markers, self.submissions.count(), u64::MAX))
     }
 
-    /// What waits in a batch of the adapter's would never be done.
-    fn flush(&self) {
-        let _alive = self.lock();
-        if let Some(flush) = original::queue_flush().filter(|_| !self.submissions.is_left()) {
-            // SAFETY: the handle has not been released: `forget` leaves the queue under this lock first.
-            unsafe { flush(self.handle as Handle) };
-        }
-    }
-
     /// Whether so many commands are done. A marker that is lacking is put in if it stands for `least` commands. Asking in
     /// vain counts as a command: a queue that gets no more of them must not keep blocks from being used again.
     fn is_done(&self, submitted: u64, least: u64) -> bool {
@@ -373,6 +360,7 @@ impl Markers {
     }
 }
 
+/// Asking sends off what an adapter has kept for a batch; flushing the queue for it would block with some.
 fn is_complete(event: usize) -> bool {
     let Some(info) = original::event_info() else { return false };
     let mut status = i32::MAX;

@@ -124,6 +124,8 @@ impl<U: Upstream> Pool<U> {
         match policy {
             Policy::Caching if self.is_caching() => {}
             Policy::Caching => {
+                // What a failure left on the shelves: nobody knows any more when that is at rest.
+                self.empty(upstream);
                 self.era.fetch_add(1, Ordering::SeqCst);
                 self.caching.store(true, Ordering::SeqCst);
             }

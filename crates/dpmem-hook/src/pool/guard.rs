@@ -84,9 +84,23 @@ pub(crate) struct Submitted {
     count: u64,
 }
 
-/// Begins or ends counting.
+/// Begins or ends counting. Ending only stores to an atomic, so it is safe in a forked child.
 pub(super) fn switch(on: bool) {
-    ON.store(on, Ordering::Release);
+    if on {
+        begin();
+    } else {
+        ON.store(false, Ordering::Release);
+    }
+}
+
+/// What happened while nobody counted is not known: a queue may be gone, and its handle another's. So all begin anew.
+fn begin() {
+    let mut queues = QUEUES.write().unwrap_or_else(PoisonError::into_inner);
+    if ON.load(Ordering::Acquire) {
+        return;
+    }
+    queues.drain(..).for_each(|queue| queue.abandon());
+    ON.store(true, Ordering::Release);
 }
 
 /// Whether markers can be put in and asked about in this runtime, and every launch is seen.
@@ -300,6 +314,13 @@ impl Queue {
                 .is_some_and(|mut markers| self.is_done_by(&mut markers, self.submissions.count(), u64::MAX))
     }
 
+    /// The handle may have gone without a word. Fences of before that have not passed never will.
+    fn abandon(&self) {
+        let mut markers = self.lock();
+        self.submissions.leave();
+        markers.placed.drain(..).for_each(|(_, event)| release(event));
+    }
+
     /// Whether so many commands are done. A marker that is lacking is put in if it stands for `least` commands. Asking in
     /// vain counts as a command: a queue that gets no more of them must not keep blocks from being used again.
     fn is_done(&self, submitted: u64, least: u64) -> bool {
@@ -352,11 +373,17 @@ impl Markers {
             && upto <= self.done
         {
             self.placed.pop_front();
-            if let Some(release) = original::event_release() {
-                // SAFETY: the event came from `place`, and this is the one release of our one reference.
-                unsafe { release(event as Handle) };
-            }
+            release(event);
         }
+    }
+}
+
+/// Lets an event go that has been taken out of the markers of its queue.
+fn release(event: usize) {
+    if let Some(release) = original::event_release() {
+        // SAFETY: the event came from `place`, and this is the one release of our one reference: whoever takes an event
+        // out of the markers comes here once.
+        unsafe { release(event as Handle) };
     }
 }
 

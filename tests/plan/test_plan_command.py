@@ -102,7 +102,9 @@ def test_an_interrupt_ends_it_without_a_traceback(folder):
     command = [str(Path(sys.prefix) / "bin/dpmem"), "plan", "work:wait", "part0.npy"]
     pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
     said = ""
-    with subprocess.Popen(command, cwd=folder, text=True, **pipes) as process:
+    # A shell without job control has what it starts in the background ignore interrupts.
+    interruptible = ["env", "--default-signal=INT", *command]
+    with subprocess.Popen(interruptible, cwd=folder, text=True, **pipes) as process:
         while "waits" not in said and (more := process.stderr.read(1)):
             said += more
         process.send_signal(signal.SIGINT)

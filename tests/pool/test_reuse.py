@@ -23,7 +23,8 @@ def test_a_loop_is_served_from_the_cache_and_the_ledger_counts_what_was_asked(tm
     assert pool["misses"] < 60
     assert pool["limit_bytes"] is None
     assert pool["rescues"] == 0
-    assert pool["peak_reserved_bytes"] <= max(1.25 * ran.report["peak"]["bytes"], 1 << 20)
+    # A block that another thread frees at this moment is in use for the ledger no more, and not in the cache yet.
+    assert pool["peak_reserved_bytes"] <= 1.25 * (ran.report["peak"]["bytes"] + 800_000)
     rows = [
         {row["kind"]: (row["alloc_count"], row["allocated_bytes"], row["current_bytes"]) for row in r["usm"]}
         for r in (without.report, ran.report)

@@ -120,22 +120,7 @@ class Watcher:
             used = on_host if facts is not None and facts["integrated"] else on_device
             climb = self._climb(now, used, "process", pid, address)
             label = facts["label"] if facts is not None else address
-            rows.append(
-                Row(
-                    "process",
-                    number,
-                    label,
-                    pid,
-                    None,
-                    used,
-                    None,
-                    None,
-                    source,
-                    "exact",
-                    climb,
-                    command=_processes.command_of(pid),
-                )
-            )
+            rows.append(_process_row(number, label, pid, used, source, "exact", climb))
         if self._pid is not None:
             rows += self._resident_row(now, self._pid)
         return rows
@@ -150,22 +135,7 @@ class Watcher:
         except (OSError, KeyError, ValueError):
             return []
         climb = self._climb(now, used, "resident", pid)
-        return [
-            Row(
-                "process",
-                number,
-                "host",
-                pid,
-                None,
-                used,
-                None,
-                None,
-                "VmRSS",
-                "estimate",
-                climb,
-                command=_processes.command_of(pid),
-            )
-        ]
+        return [_process_row(number, "host", pid, used, "VmRSS", "estimate", climb)]
 
     def _program_rows(self, now: float) -> list[Row]:
         rows = []
@@ -200,6 +170,13 @@ class Watcher:
             if name in facts["names"]:
                 return number, facts["label"]
         return None, name or "context of several devices"
+
+
+def _process_row(
+    number: int | None, device: str, pid: int, used: int | None, source: str, trust: str, climb: float | None
+) -> Row:
+    command = _processes.command_of(pid)
+    return Row("process", number, device, pid, None, used, None, None, source, trust, climb, command=command)
 
 
 def _watched_devices() -> list[dict[str, Any]]:

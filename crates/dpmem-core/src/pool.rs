@@ -214,8 +214,9 @@ impl<U: Upstream> Pool<U> {
         };
         let account = self.account(&held.place);
         self.both(account, |a| a.unused(asked));
-        let kept = held.shelf.as_ref().filter(|_| held.era == self.era.load(Ordering::SeqCst));
-        if let Some((space, shelf)) = kept.filter(|_| self.is_caching() && !account.is_over()) {
+        // Asked again when it is put on the shelf: caching may have ended and begun meanwhile, and its fence is of before.
+        let is_kept = || self.is_caching() && held.era == self.era.load(Ordering::SeqCst);
+        if let Some((space, shelf)) = held.shelf.as_ref().filter(|_| is_kept() && !account.is_over()) {
             let fence = upstream.fence(&held.place, held.bytes);
             if fence.is_none() {
                 upstream.rested(held.address, held.bytes);
@@ -223,7 +224,7 @@ impl<U: Upstream> Pool<U> {
             let since = self.frees.fetch_add(1, Ordering::Relaxed);
             self.both(account, |a| a.cached(held.bytes));
             let free = Free { held: held.clone(), fence, since };
-            let Err(free) = space.put(*shelf, free, || self.is_caching()) else { return Freed::Done };
+            let Err(free) = space.put(*shelf, free, is_kept) else { return Freed::Done };
             self.both(account, |a| a.uncached(free.held.bytes));
         }
         match self.give(upstream, &held) {

@@ -17,6 +17,8 @@ struct Fake {
     queued: AtomicUsize,
     done: AtomicUsize,
     waits: AtomicUsize,
+    /// What happens elsewhere while a fence is being asked for.
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 #[derive(Default)]
@@ -77,6 +79,8 @@ impl Upstream for Fake {
     }
 
     fn fence(&self, _: &Place, _: u64) -> Option<usize> {
+        let meanwhile = self.meanwhile.lock().expect("no panic").take();
+        meanwhile.into_iter().for_each(|happens| happens());
         let queued = self.queued.load(SeqCst);
         (queued > self.done.load(SeqCst)).then_some(queued)
     }
@@ -184,6 +188,19 @@ fn a_limit_that_was_put_takes_nothing_back_until_it_is_to_fit() {
     assert_eq!(pool.put_limit(device, Some(MIB)), None);
     assert_eq!(upstream.count(), 1, "nothing has gone upstream");
     pool.fit(&upstream, device);
+    assert_eq!((upstream.count(), pool.total().reserved_bytes), (0, 0));
+}
+
+#[test]
+fn a_block_whose_fence_is_of_an_earlier_time_of_caching_is_not_kept() {
+    let (upstream, pool) = (Fake::default(), std::sync::Arc::new(Pool::new(Policy::Caching)));
+    let address = pool.allocate(&upstream, place(1), MIB).expect("room");
+    let elsewhere = pool.clone();
+    *upstream.meanwhile.lock().expect("no panic") = Some(Box::new(move || {
+        elsewhere.set_policy(&Fake::default(), Policy::Direct);
+        elsewhere.set_policy(&Fake::default(), Policy::Caching);
+    }));
+    assert_eq!(pool.free(&upstream, address), Freed::Done);
     assert_eq!((upstream.count(), pool.total().reserved_bytes), (0, 0));
 }
 

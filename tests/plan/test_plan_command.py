@@ -100,7 +100,10 @@ def test_the_process_ends_with_2(folder):
 def test_an_interrupt_ends_it_without_a_traceback(folder):
     # Not one long wait: an interrupt that comes just before a read is only looked at after it.
     (folder / "work.py").write_text(
-        "import sys, time\ndef wait(x):\n    sys.stderr.write('waits')\n    for _ in range(6000): time.sleep(0.01)\n"
+        "import sys, time\n"
+        "def wait(x):\n"
+        "    print('waits', file=sys.stderr, flush=True)\n"
+        "    for _ in range(6000): time.sleep(0.01)\n"
     )
     command = [str(Path(sys.prefix) / "bin/dpmem"), "plan", "work:wait", "part0.npy"]
     pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "stdout": subprocess.PIPE}

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from .test_dpnp_suite import Suite
 
 SCRIPTS = Path(__file__).parents[1] / "pool/scripts"
 TIMEOUT_S = 1800
+#: Running out: so many processes, so many times each, so long, and so many of them that may hang.
+PROCESSES, TIMES, PROCESS_S, HUNG_MAX = 20, 50, 240, 4
 #: Twelve of dpnp's test modules.
 MODULES = [
     "test_binary_ufuncs",
@@ -29,11 +32,11 @@ MODULES = [
 pytestmark = pytest.mark.timeout(4 * TIMEOUT_S)
 
 
-def pooled(environment, folder, name, *arguments, options=("--pool",)):
+def pooled(environment, folder, name, *arguments, options=("--pool",), timeout=TIMEOUT_S):
     """Run a script under the pool, freed blocks poisoned; how it ended, and the report's pool."""
     report = folder / "report.json"
     command = [*environment.dpmem_run("--json", report, "--no-summary", *options), str(SCRIPTS / name)]
-    ended = environment.run([*command, *map(str, arguments)], folder / "pooled", TIMEOUT_S, DPMEM_TEST_POISON="1")
+    ended = environment.run([*command, *map(str, arguments)], folder / "pooled", timeout, DPMEM_TEST_POISON="1")
     return ended, json.loads(report.read_text())["pool"]
 
 
@@ -76,12 +79,28 @@ def test_random_programs_on_a_simulated_gpu(environment, opencl_only, workstatio
 
 @pytest.mark.parametrize("options", [(), ("--pool",)], ids=["limit", "pool"])
 def test_running_out_a_thousand_times(environment, tmp_path, figure, options):
-    ended, _ = pooled(environment, tmp_path, "survives.py", 1000, options=options)
-    assert ended.exit_code == 0, ended
-    caught, reserved, allocated = ended.stdout.rsplit(" ", 2)
-    assert sum(ast.literal_eval(caught).values()) == 1000
-    assert int(reserved) - int(allocated) < 100_000
-    figure(f"running out, {' '.join(options) or 'limit only'}", ended.stdout.strip())
+    # Now and then a wait in OpenCL's CPU runtime never ends, with dpmem and without ("Hangs" in docs/field-notes.md).
+    caught, hung = Counter(), 0
+    for number in range(PROCESSES + HUNG_MAX):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        try:
+            ended, _ = pooled(environment, folder, "survives.py", TIMES, options=options, timeout=PROCESS_S)
+        except subprocess.TimeoutExpired:
+            hung += 1
+            assert hung <= HUNG_MAX, f"{hung} of {number + 1} processes hung"
+            continue
+        assert ended.exit_code == 0, ended
+        counted, reserved, allocated = ended.stdout.rsplit(" ", 2)
+        assert int(reserved) - int(allocated) < 100_000
+        caught.update(ast.literal_eval(counted))
+        if number + 1 - hung == PROCESSES:
+            break
+    assert caught.total() == PROCESSES * TIMES
+    figure(
+        f"running out, {' '.join(options) or 'limit only'}",
+        f"{dict(caught)}, nothing left; {hung} of {number + 1} processes hung",
+    )
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -6,6 +6,7 @@ wait is bounded, and lets the GIL go.
 
 from __future__ import annotations
 
+import _thread
 import gc
 import sys
 import time
@@ -37,8 +38,9 @@ _FACTS = (
 
 _callbacks: list[Callable[[Any], object]] = []
 _error: type | None = None
-#: The newest failure of each thread, until an exception has taken it, and of all.
-_pending: dict[int, Failure] = {}
+#: Of each thread: `pending` is its newest failure until an exception has taken it, `last` its newest.
+_own = _thread._local()
+#: The newest of all.
 _last: Failure | None = None
 #: What failed, by place and reason, for the report.
 failures: dict[tuple[object, ...], dict[str, Any]] = {}
@@ -55,7 +57,8 @@ class Failure:
         capacity, largest = _native.device_room(device) if device else (None, None)
         self.capacity_bytes = capacity
         self.max_alloc_bytes = largest
-        self.limit_bytes = _native.pool_limit_of(device) if device else None
+        # Host memory takes no room on a device.
+        self.limit_bytes = _native.pool_limit_of(device) if device and kind != "host" else None
         self.free_bytes: int | None = None
         #: Bytes that others hold, if the device's driver tells exactly what is free.
         self.others_bytes: int | None = None
@@ -91,31 +94,42 @@ def add_callback(callback: Callable[[Any], object]) -> Callable[[Any], object]:
 def last_out_of_memory() -> Any:
     """Tell of the newest allocation that failed for lack of memory: an `OutOfDeviceMemory`; None if there was none.
 
-    For handlers of the `RuntimeError` that dpnp's C++ raises itself for its temporaries, where that could not be
-    replaced, because a debugger or coverage tool traces the thread. It may be raised in turn:
-    `raise dpmem.last_out_of_memory() from error`.
+    The newest of the calling thread, or of all threads if it had none. For handlers of the `RuntimeError` that dpnp's
+    C++ raises itself for its temporaries, where that could not be replaced, because a debugger or coverage tool traces
+    the thread. It may be raised in turn: `raise dpmem.last_out_of_memory() from error`.
     """
-    return None if _last is None else _described(_last)
+    newest = getattr(_own, "last", _last)
+    return None if newest is None else _described(newest)
 
 
 def text_for(error: BaseException | None) -> str | None:
     """The explanation that belongs under the traceback of an exception, if its own text doesn't hold it."""
+    pending: Failure | None = getattr(_own, "pending", None)
     seen: set[int] = set()
-    while error is not None and id(error) not in seen:
+    while error is not None and pending is not None and id(error) not in seen:
         seen.add(id(error))
         if _error is not None and isinstance(error, _error):
             return None
-        if _last is not None and _is_refusal(error):
-            return _last.text
+        if _is_refusal(error):
+            return pending.text
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return None
 
 
 def _is_refusal(error: BaseException) -> bool:
-    if isinstance(error, MemoryError):
-        return True
-    text = str(error).lower()
-    return isinstance(error, (RuntimeError, Exception)) and ("unable to allocate" in text or "usm allocation" in text)
+    """Whether an exception is what dpctl, dpnp's C++ or pybind11 makes of an allocation that fails."""
+    if type(error) is RuntimeError:
+        text = str(error)
+        scratch = text.startswith("Device allocation for ") and text.endswith(" failed")
+        return scratch or text.startswith("Unable to allocate device")
+    return type(error) is MemoryError or (_error is not None and isinstance(error, _error.__bases__[0]))
+
+
+def _take() -> Failure | None:
+    """The failure that this thread's next exception is about. It is that of one only."""
+    failure: Failure | None = getattr(_own, "pending", None)
+    _own.pending = None
+    return failure
 
 
 def error_class() -> type:
@@ -134,7 +148,7 @@ def _make(base: type) -> type:
     def __init__(self: Any, *arguments: object) -> None:
         # dpctl raises with a text of its own; what this thread's newest failure is, it doesn't know. Whoever else makes
         # one means what they say.
-        failure = _pending.pop(_ident(), None) if _is_dpctls(arguments) else None
+        failure = _take() if _is_dpctls(arguments) else None
         Exception.__init__(self, *((failure.text,) if failure is not None else arguments))
         _fill(self, failure)
 
@@ -185,8 +199,6 @@ def _on_shortage(stage: str, requested: int, kind: str, index: int, by_limit: bo
         return _explain(requested, kind, _device_at(index), by_limit, sys._getframe().f_back)
     except KeyboardInterrupt:
         # The program gets it when it is back in its own code.
-        import _thread
-
         _thread.interrupt_main()
     except Exception as error:
         # The program's request fails as it would have; that is all that can be done here.
@@ -256,10 +268,7 @@ def _explain(requested: int, kind: str, device: str | None, by_limit: bool, call
 
     failure = Failure(requested, kind, device, by_limit)
     _shortage_text.complete(failure)
-    _last = failure
-    if len(_pending) > _FAILURES_MAX:
-        _pending.clear()
-    _pending[_ident()] = failure
+    _last = _own.last = _own.pending = failure
     _keep(failure)
     _bind()
     if caller is not None:
@@ -272,7 +281,7 @@ def _as_ours(raised: BaseException) -> Any:
     """`OutOfDeviceMemory` for what dpnp's C++ raises for this thread's newest failure; None for anything else."""
     if type(raised) is not RuntimeError or not _is_refusal(raised):
         return None
-    failure = _pending.pop(_ident(), None)
+    failure = _take()
     return None if failure is None else _described(failure)
 
 
@@ -296,12 +305,6 @@ def _keep(failure: Failure) -> None:
         }
     entry["count"] += 1
     entry["requested_bytes"] = max(entry["requested_bytes"], failure.requested_bytes)
-
-
-def _ident() -> int:
-    import _thread
-
-    return _thread.get_ident()
 
 
 def _user_line() -> tuple[str | None, int | None, str | None]:

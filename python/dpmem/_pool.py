@@ -6,6 +6,8 @@ keeps included. Host memory takes no room on a device and is not limited.
 
 from __future__ import annotations
 
+import numbers
+import operator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmem import _accounting, _native, _out_of_memory, _runtime, _tracking
@@ -83,18 +85,8 @@ def set_memory_limit(limit: int | str | None, device: Any = None) -> int | None:
     RuntimeError
         The runtime in this process can't be observed, or nothing is known of the device's capacity.
     """
-    text = None if limit is None else _text(limit)
-    _begin()
-    name = _known_device(device)
-    size: int | None = None
-    if text is not None:
-        size, share = _native.size_parse(text)
-        if share is not None:
-            capacity = _native.device_room(name)[0]
-            if capacity is None:
-                raise RuntimeError(f"the capacity of `{name}` is unknown: give the limit in bytes")
-            size = int(capacity * share)
-    return _native.pool_limit(name, size)
+    size, share = (None, None) if limit is None else _native.size_parse(_text(limit))
+    return _set_limit(size, share, device)
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
@@ -103,11 +95,13 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     Raises
     ------
     ValueError
-        `fraction` is out of range.
+        `fraction` is out of range, or `device` names no device.
+    RuntimeError
+        As `set_memory_limit`.
     """
-    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction <= 1:
+    if isinstance(fraction, bool) or not isinstance(fraction, numbers.Real) or not 0 < fraction <= 1:
         raise ValueError(f"expected a fraction above 0 and at most 1, got {fraction!r}")
-    set_memory_limit(f"{fraction * 100:.10f}%", device)
+    _set_limit(None, float(fraction), device)
 
 
 def on_out_of_memory(callback: Callable[[Any], object]) -> Callable[[Any], object]:
@@ -188,11 +182,26 @@ class borrowed:
 
 
 def _text(limit: int | str) -> str:
-    if isinstance(limit, bool) or not isinstance(limit, (int, str)):
+    # Whole numbers of NumPy's will do, too.
+    if isinstance(limit, bool) or not (isinstance(limit, str) or hasattr(type(limit), "__index__")):
         raise TypeError(f"expected a size as a number of bytes or a text such as '4GiB', got {limit!r}")
-    text = str(limit)
+    text = limit if isinstance(limit, str) else str(operator.index(limit))
     _native.size_parse(text)
     return text
+
+
+def _set_limit(size: int | None, share: float | None, device: Any) -> int | None:
+    """Set the limit of one device, as bytes or a share of its capacity; neither is none. The limit before."""
+    _begin()
+    name = _known_device(device)
+    if share is not None:
+        capacity = _native.device_room(name)[0]
+        if capacity is None:
+            raise RuntimeError(f"the capacity of `{name}` is unknown: give the limit in bytes")
+        size = int(capacity * share)
+        if size == 0:
+            raise ValueError(f"expected a share of the capacity of at least one byte, got {share:g} of {capacity} B")
+    return _native.pool_limit(name, size)
 
 
 def _begin() -> None:
@@ -205,11 +214,13 @@ def _begin() -> None:
 
 
 def _known_device(device: Any) -> str:
-    """The name of a device that the hook has seen; makes it see the device if need be."""
+    """The name of a device. Brings SYCL up and has the hook see the device, if the program has not used it yet."""
+    _runtime.bring_up()
+    try:
+        _native.hook_come_in()
+    except RuntimeError as error:
+        raise RuntimeError(f"the device can't be seen yet ({error}): allocate an array first") from error
     name = _accounting._filter(device)
-    dpctl = _runtime.dpctl_module()
-    if not name and dpctl is not None:
-        name = str(dpctl.select_default_device().filter_string) if device is None else name
-    if dpctl is not None and _native.device_room(name) == (None, None):
-        _runtime.introduce(name)
+    if _native.device_room(name) == (None, None) and not _runtime.introduce(name):
+        raise RuntimeError(f"the runtime has not told of `{name}` yet: allocate an array there first")
     return name

@@ -28,6 +28,22 @@ def dpctl_module() -> Any | None:
     return module if module is not None and hasattr(module, "get_devices") else None
 
 
+def bring_up() -> None:
+    """Have dpctl and SYCL up, for a caller who speaks of a device before the program has used one.
+
+    Raises
+    ------
+    RuntimeError
+        There is no dpctl, or it finds no device.
+    """
+    try:
+        import dpctl
+
+        dpctl.select_default_device()
+    except Exception as error:
+        raise RuntimeError(f"no SYCL device can be asked about ({error}): `dpmem doctor` says more") from error
+
+
 def devices() -> list[Any]:
     """Every root device; SYCL must be up."""
     dpctl = dpctl_module()
@@ -282,13 +298,15 @@ class Waiting:
         return not self._events
 
 
-def introduce(name: str) -> None:
-    """Have the hook see a device before the program has used it."""
+def introduce(name: str) -> bool:
+    """Have the hook see a device before the program has used it. Whether that worked; SYCL must be up."""
     for device in devices():
         if root_filter(device) == name:
             handle = _handle(device)
             if handle:
                 _native.device_name(handle, name)
+                return True
+    return False
 
 
 def drain(seconds: float, device: str | None = None) -> bool:

@@ -25,14 +25,23 @@ def complete(failure: Failure) -> None:
     found = {address: (state, rows) for address, state, _covered, rows, _more in held.rows()}
     failure.referenced_bytes = sum(b[1] for b in blocks if found.get(b[0], ("", ()))[0] == "referenced")
     failure.in_flight_bytes = sum(b[1] for b in blocks) - failure.referenced_bytes
-    if failure.device:
-        failure.cached_bytes = _native.pool_reading(failure.device)["cached_bytes"]
+    failure.cached_bytes = _cached(failure)
     if failure.device:
         _look_around(failure, failure.device)
     own = _own_files()
     paths = {at: sorted((row[1] for row in rows), key=lambda p: _distance(p, own)) for at, (_, rows) in found.items()}
     failure.holders = _largest(blocks, paths)
     failure.text = _text(failure)
+
+
+def _cached(failure: Failure) -> int:
+    """Bytes that the pool keeps of what was asked for: on the device, or of host memory, which is on none."""
+    if failure.kind != "host":
+        return _native.pool_reading(failure.device)["cached_bytes"] if failure.device else 0
+    devices = [_runtime.root_filter(device) for device in _runtime.devices()]
+    on_devices = sum(_native.pool_reading(name)["cached_bytes"] for name in devices)
+    everywhere: int = _native.pool_reading(None)["cached_bytes"]
+    return everywhere - on_devices
 
 
 def _look_around(failure: Failure, name: str) -> None:

@@ -242,6 +242,105 @@ def test_limits_stay_until_they_are_changed_or_all_goes(tmp_path):
     assert (ran.exit_code, ran.stdout) == (0, "right\n"), ran.stderr
 
 
+@pytest.mark.parametrize("before", ["", "import dpnp", "import dpctl; queue = dpctl.SyclQueue()"])
+@pytest.mark.parametrize("how", ["plainly", "run"])
+def test_a_limit_can_be_the_first_thing_that_a_program_does(tmp_path, before, how):
+    source = f"""
+        import dpmem
+        {before}
+        print(dpmem.set_memory_limit("100MB"), dpmem.set_memory_limit("16MiB", "cpu"))
+        import dpctl.memory as m
+        kept = m.MemoryUSMDevice(10 << 20)
+        try:
+            m.MemoryUSMDevice(10 << 20)
+        except MemoryError as error:
+            print(type(error).__name__, error.limit_bytes)
+        dpmem.set_per_process_memory_fraction(0.5)
+        m.MemoryUSMDevice(10 << 20)
+        print(dpmem.is_tracking())
+    """
+    ran = run_plainly(tmp_path, source) if how == "plainly" else run(tmp_path, source)
+    expected = f"None 100000000\nOutOfDeviceMemory {16 * MIB}\nTrue\n"
+    assert (ran.exit_code, ran.stdout) == (0, expected), ran.stderr
+    if how == "run":
+        assert ran.report["recording"]["complete"]
+        (row,) = (row for row in ran.report["usm"] if row["kind"] == "device")
+        assert (row["alloc_count"], row["failed_count"]) == (2, 1)
+
+
+def test_a_limit_without_a_device_says_so(tmp_path):
+    source = """
+        import dpmem
+        try:
+            dpmem.set_memory_limit("1GB")
+        except RuntimeError as error:
+            print(error)
+    """
+    ran = run_plainly(tmp_path, source, ONEAPI_DEVICE_SELECTOR="cuda:gpu")
+    assert ran.stdout.startswith("no SYCL device can be asked about ("), ran.stderr
+    assert ran.stdout.endswith("`dpmem doctor` says more\n")
+
+
+def test_a_failure_that_is_over_explains_no_other(tmp_path):
+    source = """
+        import sys, dpctl.memory as m
+        try:
+            m.MemoryUSMDevice(32 << 20)
+        except MemoryError:
+            pass
+        if sys.platform:
+            raise {}
+    """
+    for error in ('MemoryError("of the host")', 'RuntimeError("Unable to allocate a port")'):
+        ran = run(tmp_path, source.replace("{}", error), "--limit", "16MiB")
+        assert ran.exit_code == 1
+        assert "of the host" in ran.stderr or "a port" in ran.stderr
+        assert "what helps" not in ran.stderr, ran.stderr
+
+
+def test_each_thread_is_told_of_its_own_failure(tmp_path):
+    source = """
+        import threading, dpctl.memory as m, dpmem
+        gate, seen = threading.Barrier(2), {}
+        def fail(size):
+            try:
+                m.MemoryUSMDevice(size << 20)
+            except MemoryError:
+                gate.wait()
+                seen[size] = dpmem.last_out_of_memory().requested_bytes >> 20
+        threads = [threading.Thread(target=fail, args=(size,)) for size in (32, 64)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        # This thread had none, so it hears of the newest of all.
+        print(sorted(seen.items()), dpmem.last_out_of_memory().requested_bytes >> 20 in (32, 64))
+    """
+    ran = run(tmp_path, source, "--limit", "16MiB")
+    assert (ran.exit_code, ran.stdout) == (0, "[(32, 32), (64, 64)] True\n"), ran.stderr
+
+
+def test_host_memory_is_not_told_of_a_devices_limit(tmp_path):
+    source = """
+        import dpctl.memory as m, dpmem
+        from dpmem import _out_of_memory, _runtime, _shortage_text
+        for make in (m.MemoryUSMHost, m.MemoryUSMDevice):
+            block = make(3 << 20)
+            del block
+        _runtime.name_devices()
+        failure = _out_of_memory.Failure(2 << 30, "host", "opencl:cpu:0", False)
+        _shortage_text.complete(failure)
+        print(*failure.text.splitlines()[1:3], sep="\\n")
+        try:
+            m.MemoryUSMHost(1 << 45)
+        except dpmem.OutOfDeviceMemory as error:
+            print(error.kind, error.limit_bytes, "limit none" in str(error), "raise the limit" in str(error))
+    """
+    ran = run(tmp_path, source, "--pool", "--limit", "16MiB")
+    room, own, raised = ran.stdout.splitlines()
+    assert room.strip().startswith("opencl:cpu:0: limit none, "), ran.stderr
+    assert own.endswith(" 3 MiB cached by the pool")
+    assert raised == "host None True False"
+
+
 @pytest.mark.parametrize("pool", [[], ["--pool"]], ids=["limit", "pool"])
 def test_a_program_survives_running_out(tmp_path, pool):
     ran = run(tmp_path, program("survives.py", 16), *pool, DPMEM_TEST_POISON="1")

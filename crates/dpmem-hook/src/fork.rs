@@ -10,7 +10,7 @@ use crate::{pool, recorder};
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Whether this process is a forked child of one in which dpmem was active.
-pub(crate) fn is_child() -> bool {
+pub fn is_child() -> bool {
     FORKED.load(Ordering::Acquire)
 }
 

@@ -116,6 +116,23 @@ pub fn arm(late: bool) -> Result<(), Error> {
     trigger::set().inspect_err(|error| fail(&mut lock(), error.clone()))
 }
 
+/// Puts the shims in now if they wait for the program's first USM call; that call is the proof all the same. For a caller
+/// who has brought SYCL up and needs to hear of its devices.
+///
+/// # Errors
+/// In a forked child, and where no dispatch table is found; then they wait on.
+pub fn come_in() -> Result<(), Error> {
+    if fork::is_child() {
+        return Err(Error::Forked);
+    }
+    let mut state = lock();
+    if state.phase != Phase::Armed {
+        return Ok(());
+    }
+    let route = state.route;
+    put_in(&mut state).inspect_err(|_| state.route = route)
+}
+
 /// Puts the shims in at once and begins a recording on trial, which [`prove`] ends.
 ///
 /// # Errors

@@ -47,8 +47,9 @@ pub use devices::{
 };
 pub use error::Error;
 pub use fault::{Fault, inject};
+pub use fork::is_child as is_forked_child;
 pub use install::{
-    Phase, Status, arm, listen, prove, remove, runtime_is_up, start_now, status, stop, when_in,
+    Phase, Status, arm, come_in, listen, prove, remove, runtime_is_up, start_now, status, stop, when_in,
 };
 pub use pool::{
     PoolStatus, Shortage, Stage, device_room, entry, on_shortage, places, poison, pool_adopt, pool_cache,

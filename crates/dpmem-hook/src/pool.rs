@@ -35,6 +35,9 @@ static ON: AtomicBool = AtomicBool::new(false);
 /// Whether addresses may be the pool's: from its first block on.
 static USED: AtomicBool = AtomicBool::new(false);
 static POOL: OnceLock<Pool<Runtime>> = OnceLock::new();
+/// Whether the hook is in. Held while what is asked for changes and takes effect, so that the last word is what holds in
+/// the end; never taken on the way of a request or a free. Taken before `SETTINGS`.
+static IN: Mutex<bool> = Mutex::new(false);
 static SETTINGS: Mutex<Settings> = Mutex::new(Settings { caching: false, limit: None });
 /// The devices whose limit has been worked out, or set for them alone. Changes under the lock of `SETTINGS`.
 static RESOLVED: [AtomicBool; MAX_DEVICES] = [const { AtomicBool::new(false) }; MAX_DEVICES];
@@ -84,32 +87,27 @@ fn settings() -> std::sync::MutexGuard<'static, Settings> {
 /// leaves limits as they are; off without one, all limits go. Takes effect at once if the hook is in, else when it comes
 /// in.
 pub fn pool_configure(caching: bool, limit: Option<Size>) {
-    if fork::is_child() {
-        return;
-    }
-    {
-        let mut settings = settings();
+    change(|settings| {
         settings.caching = caching;
-        if limit.is_some() || !caching {
-            settings.limit = limit;
-            let all = limit.is_none();
-            let affected = (0..MAX_DEVICES).filter(|&device| all || !OWN[device].load(Ordering::Acquire));
-            for device in affected {
-                OWN[device].store(false, Ordering::Release);
-                RESOLVED[device].store(false, Ordering::Release);
-                if let Some(pool) = POOL.get() {
-                    pool.put_limit(DeviceId::new(device), None);
-                }
+        if limit.is_none() && caching {
+            return;
+        }
+        settings.limit = limit;
+        let all = limit.is_none();
+        let affected = (0..MAX_DEVICES).filter(|&device| all || !OWN[device].load(Ordering::Acquire));
+        for device in affected {
+            OWN[device].store(false, Ordering::Release);
+            RESOLVED[device].store(false, Ordering::Release);
+            if let Some(pool) = POOL.get() {
+                pool.put_limit(DeviceId::new(device), None);
             }
         }
-    }
-    apply();
+    });
 }
 
 /// Switches keeping freed blocks on or off and leaves the limits as they are.
 pub fn pool_cache(caching: bool) {
-    settings().caching = caching;
-    apply();
+    change(|settings| settings.caching = caching);
 }
 
 /// The limit of one device from now on; `None` for none. The limit before.
@@ -120,7 +118,7 @@ pub fn pool_limit(device: DeviceId, limit: Option<u64>) -> Option<u64> {
     resolve(device);
     OWN[device.index()].store(true, Ordering::Release);
     let before = pool().set_limit(&Runtime::OURS, device, limit);
-    apply();
+    change(|_| ());
     before
 }
 
@@ -140,9 +138,13 @@ pub fn pool_empty() -> u64 {
 
 /// What it is set to.
 pub fn pool_status() -> PoolStatus {
-    let wanted = !fork::is_child() && settings().caching;
+    if fork::is_child() {
+        return PoolStatus { on: is_on(), caching: false, impossible: false };
+    }
+    let hook_is_in = hook_is_in();
+    let wanted = settings().caching;
     let caching = wanted && pool().policy() == Policy::Caching;
-    PoolStatus { on: is_on(), caching, impossible: wanted && is_on() && !caching && guard_is_decided() }
+    PoolStatus { on: is_on(), caching, impossible: wanted && is_on() && !caching && *hook_is_in }
 }
 
 /// The numbers of a device, or the sums over all.
@@ -198,11 +200,15 @@ fn has_limit(pool: &Pool<Runtime>) -> bool {
 
 /// The hook has come in: what was asked for takes effect.
 pub(crate) fn came_in() {
-    apply();
+    let mut hook_is_in = hook_is_in();
+    *hook_is_in = true;
+    apply(true);
 }
 
 /// The hook is about to go: everything goes back, and nothing comes through here any more.
 pub(crate) fn leave() {
+    let mut hook_is_in = hook_is_in();
+    *hook_is_in = false;
     switch_off();
     if let Some(pool) = POOL.get() {
         pool.close(&Runtime::OURS);
@@ -226,8 +232,23 @@ pub(crate) fn leave_child() {
     USED.store(false, Ordering::Release);
 }
 
-fn apply() {
-    if fork::is_child() || original::usm_free().is_none() {
+/// Changes what is asked for, and has it take effect if the hook is in. A forked child takes no lock.
+fn change(how: impl FnOnce(&mut Settings)) {
+    if fork::is_child() {
+        return;
+    }
+    let hook_is_in = hook_is_in();
+    how(&mut settings());
+    apply(*hook_is_in);
+}
+
+fn hook_is_in() -> std::sync::MutexGuard<'static, bool> {
+    IN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The caller holds `IN`.
+fn apply(hook_is_in: bool) {
+    if !hook_is_in {
         return;
     }
     let caching = settings().caching && guard::is_possible();
@@ -240,10 +261,6 @@ fn apply() {
         guard::switch(false);
     }
     ON.store(is_wanted(), Ordering::Release);
-}
-
-fn guard_is_decided() -> bool {
-    original::usm_free().is_some()
 }
 
 /// Works the limit for all devices out for one.

@@ -30,9 +30,11 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The newest recording.
 pub(crate) fn newest() -> PyResult<Arc<Recording>> {
     dpmem_hook::recording().ok_or_else(|| {
-        PyRuntimeError::new_err(
-            "dpmem has recorded nothing in this process: call dpmem.start() first, or use `dpmem run`",
-        )
+        PyRuntimeError::new_err(if dpmem_hook::is_forked_child() {
+            dpmem_hook::Error::Forked.to_string()
+        } else {
+            "dpmem has recorded nothing in this process: call dpmem.start() first, or use `dpmem run`".to_string()
+        })
     })
 }
 

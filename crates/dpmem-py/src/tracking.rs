@@ -9,6 +9,7 @@ use pyo3::types::PyDict;
 /// Registers this module's functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hook_arm, module)?)?;
+    module.add_function(wrap_pyfunction!(hook_come_in, module)?)?;
     module.add_function(wrap_pyfunction!(hook_start_now, module)?)?;
     module.add_function(wrap_pyfunction!(hook_prove, module)?)?;
     module.add_function(wrap_pyfunction!(hook_stop, module)?)?;
@@ -31,6 +32,12 @@ fn runtime_error(error: dpmem_hook::Error) -> PyErr {
 #[pyfunction]
 fn hook_arm(py: Python<'_>, late: bool) -> PyResult<()> {
     py.detach(|| dpmem_hook::arm(late)).map_err(runtime_error)
+}
+
+/// Puts the shims in now if they wait for the next USM call; SYCL is up.
+#[pyfunction]
+fn hook_come_in(py: Python<'_>) -> PyResult<()> {
+    py.detach(dpmem_hook::come_in).map_err(runtime_error)
 }
 
 /// Puts the shims in at once, on trial until `hook_prove`.

@@ -37,10 +37,9 @@ def complete(failure: Failure) -> None:
 def _cached(failure: Failure) -> int:
     """Bytes that the pool keeps of what was asked for: on the device, or of host memory, which is on none."""
     if failure.kind != "host":
-        on_device: int = _native.pool_reading(failure.device)["cached_bytes"] if failure.device else 0
-        return on_device
+        return int(_native.pool_reading(failure.device)["cached_bytes"]) if failure.device else 0
     devices = [_runtime.root_filter(device) for device in _runtime.devices()]
-    on_devices = sum(_native.pool_reading(name)["cached_bytes"] for name in devices)
+    on_devices: int = sum(_native.pool_reading(name)["cached_bytes"] for name in devices)
     everywhere: int = _native.pool_reading(None)["cached_bytes"]
     return everywhere - on_devices
 

@@ -23,7 +23,7 @@ mod upstream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use account::Account;
+use account::{Account, NoRoom};
 pub use account::{PoolReading, Rescue};
 use held::HeldMap;
 use shelf::{FORGOTTEN, FREE, Free, Held, Space};
@@ -54,6 +54,8 @@ impl Policy {
 pub enum Refused<R> {
     /// The limit does not allow it.
     Limit,
+    /// There is no limit, but what would be reserved is more than can be counted. Upstream was not asked.
+    Uncountable,
     /// Upstream refused.
     Upstream(R),
 }
@@ -485,16 +487,18 @@ impl<U: Upstream> Pool<U> {
         bytes: u64,
     ) -> Result<usize, Refused<U::Refusal>> {
         let account = self.account(&place);
-        if !account.reserve(block) {
-            return Err(Refused::Limit);
-        }
+        account.claim(block).map_err(|why| match why {
+            NoRoom::Limit => Refused::Limit,
+            NoRoom::Uncountable => Refused::Uncountable,
+        })?;
         let address = match upstream.take(&place, block) {
             Ok(address) => address,
             Err(refusal) => {
-                account.give_up(block);
+                account.disclaim(block);
                 return Err(Refused::Upstream(refusal));
             }
         };
+        account.reserve(block);
         self.total.reserve_regardless(block);
         self.both(account, |a| {
             a.miss();

@@ -16,7 +16,7 @@ mod shortage;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use dpmem_core::pool::{Freed, Known, Place, Policy, Pool, PoolReading, Refused};
+use dpmem_core::pool::{Freed, Known, Place, Policy, Pool, PoolReading, Refused, Upstream};
 use dpmem_core::{DeviceId, Kind, MAX_DEVICES, Size};
 use runtime::Runtime;
 pub use runtime::poison;
@@ -333,13 +333,20 @@ fn serve(request: &Request) -> Result<usize, UrResult> {
     }
     let bytes = request.bytes as u64;
     let plain = is_plain(request);
-    let ask = || match plain {
-        true => pool.allocate(&runtime, place, bytes),
-        false => pool.allocate_uncached(&runtime, place, bytes),
+    let ask = || {
+        let answer = match plain {
+            true => pool.allocate(&runtime, place, bytes),
+            false => pool.allocate_uncached(&runtime, place, bytes),
+        };
+        match answer {
+            // The runtime says what is wrong with it.
+            Err(Refused::Uncountable) => runtime.take(&place, bytes).map_err(Refused::Upstream),
+            answer => answer,
+        }
     };
     let answer = ask().or_else(|refused| shortage::overcome(pool, &runtime, request, place, refused, ask));
     answer.map_err(|refused| match refused {
-        Refused::Limit => OUT_OF_DEVICE_MEMORY,
+        Refused::Limit | Refused::Uncountable => OUT_OF_DEVICE_MEMORY,
         Refused::Upstream(refusal) => refusal,
     })
 }

@@ -1,10 +1,12 @@
 //! What one device's share of the pool amounts to, and the limit on it.
 //!
-//! Protocol: room is reserved *before* upstream is asked and given up again if upstream refuses, in one
-//! compare-and-swap against the limit. So with any number of threads, what is reserved never passes a limit that stood
-//! still meanwhile. All other numbers are plain sums that are exact whenever no call is under way.
+//! Protocol: room is **claimed** *before* upstream is asked, in one compare-and-swap against the limit, and given up
+//! again if upstream refuses. It counts as reserved, and for the peak, only once upstream has given the block, and no
+//! more before its room is given up. So with any number of threads, what is reserved never passes a limit that stood
+//! still meanwhile, and a request that fails is in no number. All other numbers are plain sums that are exact whenever no
+//! call is under way.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::sync::AtomicU64;
 
@@ -64,7 +66,18 @@ pub struct PoolReading {
     pub rescues: [u64; 4],
 }
 
+/// Why there is no room for a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoRoom {
+    /// The limit does not allow it.
+    Limit,
+    /// There is no limit, but the sum would be more than can be counted.
+    Uncountable,
+}
+
 pub(super) struct Account {
+    /// What is reserved, and what upstream is being asked for.
+    claimed: AtomicU64,
     reserved: AtomicU64,
     peak_reserved: AtomicU64,
     cached: AtomicU64,
@@ -80,6 +93,7 @@ pub(super) struct Account {
 impl Account {
     pub(super) fn new() -> Self {
         Account {
+            claimed: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
             peak_reserved: AtomicU64::new(0),
             cached: AtomicU64::new(0),
@@ -93,32 +107,45 @@ impl Account {
         }
     }
 
-    /// Makes room for a block; false if the limit does not allow it.
-    pub(super) fn reserve(&self, bytes: u64) -> bool {
-        let mut reserved = self.reserved.load(Relaxed);
+    /// Makes room for a block that upstream is about to be asked for.
+    pub(super) fn claim(&self, bytes: u64) -> Result<(), NoRoom> {
+        let mut claimed = self.claimed.load(Relaxed);
         loop {
-            let wanted = reserved.saturating_add(bytes);
-            if wanted > self.limit.load(Relaxed) {
-                return false;
-            }
-            match self.reserved.compare_exchange_weak(reserved, wanted, Relaxed, Relaxed) {
-                Ok(_) => {
-                    raise(&self.peak_reserved, wanted);
-                    return true;
-                }
-                Err(now) => reserved = now,
+            let limit = self.limit.load(Relaxed);
+            let wanted = match claimed.checked_add(bytes) {
+                Some(wanted) if wanted <= limit => wanted,
+                None if limit == NO_LIMIT => return Err(NoRoom::Uncountable),
+                _ => return Err(NoRoom::Limit),
+            };
+            // Sees the room that was given up as no longer reserved.
+            match self.claimed.compare_exchange_weak(claimed, wanted, Acquire, Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => claimed = now,
             }
         }
     }
 
-    /// Takes a block in that exists already, whatever the limit says.
-    pub(super) fn reserve_regardless(&self, bytes: u64) {
+    /// Upstream has refused what was claimed.
+    pub(super) fn disclaim(&self, bytes: u64) {
+        self.claimed.fetch_sub(bytes, Release);
+    }
+
+    /// Upstream has given what was claimed.
+    pub(super) fn reserve(&self, bytes: u64) {
         let reserved = self.reserved.fetch_add(bytes, Relaxed) + bytes;
         raise(&self.peak_reserved, reserved);
     }
 
+    /// Takes a block in that exists already, whatever the limit says.
+    pub(super) fn reserve_regardless(&self, bytes: u64) {
+        self.claimed.fetch_add(bytes, Relaxed);
+        self.reserve(bytes);
+    }
+
+    /// A block is upstream's again.
     pub(super) fn give_up(&self, bytes: u64) {
         self.reserved.fetch_sub(bytes, Relaxed);
+        self.disclaim(bytes);
     }
 
     pub(super) fn used(&self, bytes: u64) {
@@ -156,7 +183,7 @@ impl Account {
 
     /// Whether more is reserved than the limit allows, because the limit was lowered.
     pub(super) fn is_over(&self) -> bool {
-        self.reserved.load(Relaxed) > self.limit.load(Relaxed)
+        self.claimed.load(Relaxed) > self.limit.load(Relaxed)
     }
 
     pub(super) fn set_limit(&self, limit: Option<u64>) {
@@ -173,7 +200,7 @@ impl Account {
         let in_use = self.in_use.load(Relaxed) + bytes;
         let peak = self.peak_in_use.load(Relaxed).max(in_use);
         let justified = (peak + peak / 4).max(super::FREE_REIN);
-        (self.reserved.load(Relaxed) + block).saturating_sub(justified)
+        (self.claimed.load(Relaxed) + block).saturating_sub(justified)
     }
 
     pub(super) fn start_peak_anew(&self) {
@@ -212,15 +239,40 @@ mod tests {
     #[test]
     fn a_limit_counts_what_is_reserved() {
         let account = Account::new();
+        let take = |bytes| account.claim(bytes).map(|()| account.reserve(bytes));
         account.set_limit(Some(100));
-        assert!(account.reserve(60) && !account.reserve(41) && account.reserve(40));
+        assert_eq!([take(60), take(41), take(40)], [Ok(()), Err(NoRoom::Limit), Ok(())]);
         account.set_limit(Some(50));
-        assert!(account.is_over() && !account.reserve(1));
+        assert!(account.is_over() && take(1).is_err());
         account.give_up(60);
-        assert!(!account.is_over() && account.reserve(10));
+        assert!(!account.is_over() && take(10).is_ok());
         account.set_limit(None);
-        assert!(account.reserve(1 << 40));
+        assert_eq!(take(1 << 40), Ok(()));
         assert_eq!(account.reading().peak_reserved_bytes, (1 << 40) + 50);
+    }
+
+    #[test]
+    fn what_was_only_claimed_takes_room_and_is_in_no_number() {
+        let account = Account::new();
+        account.set_limit(Some(100));
+        assert_eq!(account.claim(60), Ok(()));
+        assert_eq!(account.claim(41), Err(NoRoom::Limit));
+        account.reserve_regardless(10);
+        account.disclaim(60);
+        assert_eq!(account.claim(90), Ok(()));
+        let reading = account.reading();
+        assert_eq!((reading.reserved_bytes, reading.peak_reserved_bytes), (10, 10));
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_not_claimed() {
+        let account = Account::new();
+        account.reserve_regardless(1000);
+        assert_eq!(account.claim(u64::MAX), Err(NoRoom::Uncountable));
+        assert_eq!(account.claim(u64::MAX - 999), Err(NoRoom::Uncountable));
+        account.set_limit(Some(2000));
+        assert_eq!(account.claim(u64::MAX), Err(NoRoom::Limit));
+        assert_eq!(account.claim(1000), Ok(()));
     }
 
     #[test]
@@ -250,7 +302,10 @@ mod model {
             account.set_limit(Some(10));
             let work = |account: Arc<Account>, bytes: u64| {
                 move || {
-                    let taken = account.reserve(bytes);
+                    let taken = account.claim(bytes).is_ok();
+                    if taken {
+                        account.reserve(bytes);
+                    }
                     assert!(account.reading().reserved_bytes <= 10);
                     if taken {
                         account.give_up(bytes);

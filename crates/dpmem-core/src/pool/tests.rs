@@ -25,6 +25,8 @@ struct Fake {
 struct State {
     next: usize,
     blocks: HashMap<usize, u64>,
+    /// The most bytes of blocks at a time.
+    most: u64,
     capacity: Option<u64>,
     refuse_gives: bool,
     retained: HashMap<usize, i64>,
@@ -45,6 +47,10 @@ impl Fake {
         lock(&self.state).blocks.values().sum()
     }
 
+    fn most(&self) -> u64 {
+        lock(&self.state).most
+    }
+
     fn count(&self) -> usize {
         lock(&self.state).blocks.len()
     }
@@ -61,12 +67,13 @@ impl Upstream for Fake {
     fn take(&self, _: &Place, bytes: u64) -> Result<usize, &'static str> {
         let mut state = lock(&self.state);
         let held: u64 = state.blocks.values().sum();
-        if state.capacity.is_some_and(|capacity| held + bytes > capacity) {
+        if state.capacity.is_some_and(|capacity| held.saturating_add(bytes) > capacity) {
             return Err("full");
         }
         state.next += 0x10_0000_0000;
         let address = state.next;
         state.blocks.insert(address, bytes);
+        state.most = state.most.max(held + bytes);
         Ok(address)
     }
 
@@ -236,8 +243,31 @@ fn upstreams_refusal_leaves_no_trace() {
     every_policy(|upstream, pool| {
         lock(&upstream.state).capacity = Some(MIB);
         assert_eq!(pool.allocate(upstream, place(1), 2 * MIB), Err(Refused::Upstream("full")));
-        assert_eq!(pool.total().reserved_bytes, 0);
+        for reading in [pool.total(), pool.reading(DeviceId::new(1))] {
+            assert_eq!(reading, PoolReading::default());
+        }
+        lock(&upstream.state).capacity = Some(MIB - 7);
         pool.allocate(upstream, place(1), MIB - 7).expect("rounding up is not what it fails for");
+        for reading in [pool.total(), pool.reading(DeviceId::new(1))] {
+            assert_eq!(reading.peak_reserved_bytes, MIB - 7, "the rounded size was refused");
+        }
+    });
+}
+
+#[test]
+fn a_size_that_cannot_be_counted_is_refused_and_leaves_no_trace() {
+    every_policy(|upstream, pool| {
+        let kept = pool.allocate(upstream, place(1), 5 * MIB).expect("room");
+        let before = pool.reading(DeviceId::new(1));
+        for bytes in [u64::MAX, u64::MAX - 4095] {
+            assert_eq!(pool.allocate(upstream, place(1), bytes), Err(Refused::Uncountable));
+            assert_eq!(pool.allocate_uncached(upstream, place(1), bytes), Err(Refused::Uncountable));
+        }
+        pool.set_limit(upstream, DeviceId::new(1), Some(8 * MIB));
+        assert_eq!(pool.allocate(upstream, place(1), u64::MAX), Err(Refused::Limit));
+        pool.set_limit(upstream, DeviceId::new(1), None);
+        assert_eq!(pool.reading(DeviceId::new(1)), before);
+        assert_eq!(pool.free(upstream, kept), Freed::Done);
     });
 }
 
@@ -533,6 +563,7 @@ proptest! {
                             let limit = pool.limit(DeviceId::new(1)).expect("a limit refuses");
                             prop_assert!(pool.total().reserved_bytes + bytes > limit);
                         }
+                        Err(Refused::Uncountable) => prop_assert!(false, "all sizes here can be counted"),
                         Err(Refused::Upstream(_)) => {
                             prop_assert!(lock(&upstream.state).capacity.is_some());
                             prop_assert!(pool.total().reserved_bytes <= before);
@@ -574,7 +605,11 @@ proptest! {
             prop_assert_eq!(reading.in_use_bytes, in_use);
             prop_assert_eq!(reading.peak_in_use_bytes, peak);
             prop_assert_eq!(reading.reserved_bytes, upstream.held());
+            prop_assert_eq!(reading.peak_reserved_bytes, upstream.most());
             prop_assert_eq!(reading.cached_bytes, upstream.held() - taken);
+            // All is on one device here.
+            let of_device = pool.reading(DeviceId::new(1));
+            prop_assert_eq!(PoolReading { limit_bytes: None, ..of_device }, PoolReading { limit_bytes: None, ..reading });
             prop_assert!(live.iter().all(|&(address, bytes)| pool.known(address) == Some(Known::InUse(bytes))));
         }
         for (address, _) in live {

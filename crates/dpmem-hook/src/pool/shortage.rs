@@ -190,6 +190,7 @@ fn shortage_of(request: &Request, refused: Refused<UrResult>) -> Shortage {
     };
     let (by_limit, code) = match refused {
         Refused::Limit => (true, 0),
+        Refused::Uncountable => (false, 0),
         Refused::Upstream(code) => (false, code),
     };
     Shortage { bytes: request.bytes as u64, kind: request.kind, device, by_limit, code }

@@ -13,7 +13,7 @@ from dpmem import _native, _runtime
 
 #: What `row_in_use` and `row_totals` answer, in order.
 _IN_USE = ("current_bytes", "current_count", "peak_bytes", "peak_count", "run_peak_bytes", "run_peak_count")
-_TOTALS = ("allocated_bytes", "alloc_count", "freed_bytes", "free_count", "failed_count")
+_TOTALS = ("allocated_bytes", "alloc_count", "freed_bytes", "free_count", "failed_count", "out_of_memory_count")
 _KINDS = ("device", "shared", "host")
 
 #: Where accumulated counters start from, by recording, device and kind.
@@ -86,8 +86,8 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
     Keys are `allocated_bytes.KIND.WHAT` and `allocation.KIND.WHAT` (a number of blocks), with KIND one of `all` (device
     and shared together), `device`, `shared`, `host`, and WHAT one of `current`, `peak`, `allocated`, `freed`;
-    `reserved_bytes.all.WHAT`; `num_ooms`, allocations that the runtime refused; and, over all devices, `fill.count` and
-    `fill.bytes`. Raises as `memory_allocated` does.
+    `reserved_bytes.all.WHAT`; `num_ooms`, allocations that failed for lack of memory, by the runtime or a limit;
+    and, over all devices, `fill.count` and `fill.bytes`. Raises as `memory_allocated` does.
     """
     name = _filter(device)
     stats: dict[str, int] = {}
@@ -110,7 +110,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     for what in ("hits", "misses", "trims"):
         stats[f"pool.{what}"] = pool[what]
     stats["pool.rescues"] = sum(pool[key] for key in pool if key.startswith("rescues_by_"))
-    stats["num_ooms"] = sum(_row(name, kind)["failed_count"] for kind in _KINDS)
+    stats["num_ooms"] = sum(_row(name, kind)["out_of_memory_count"] for kind in _KINDS)
     stats["fill.count"], stats["fill.bytes"] = _native.fills()
     return dict(sorted(stats.items()))
 
@@ -171,7 +171,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
             f"{_native.human_count(stats['pool.rescues'])} rescued"
         )
         lines.append(rule)
-    lines.append(f"allocations refused: {_native.human_count(stats['num_ooms'])}")
+    lines.append(f"allocations that failed for lack of memory: {_native.human_count(stats['num_ooms'])}")
     gap = recording_gap()
     lines.append("recording: complete" if gap is None else f"recording: INCOMPLETE, {gap}")
     return "\n".join(lines)

@@ -145,6 +145,11 @@ def error_class() -> type:
 def _make(base: type) -> type:
     bases = (base, *(cls for cls in (MemoryError, RuntimeError) if not issubclass(base, cls)))
 
+    def __new__(cls: type, *arguments: object) -> Any:
+        # dpctl's error of a request that failed, but not for lack of memory, word for word.
+        is_other = arguments == ("USM allocation failed",) and getattr(_own, "pending", None) is None
+        return base(*arguments) if is_other else base.__new__(cls, *arguments)
+
     def __init__(self: Any, *arguments: object) -> None:
         # dpctl raises with a text of its own; what this thread's newest failure is, it doesn't know. Whoever else makes
         # one means what they say.
@@ -156,6 +161,7 @@ def _make(base: type) -> type:
         "OutOfDeviceMemory",
         bases,
         {
+            "__new__": __new__,
             "__init__": __init__,
             "__module__": "dpmem",
             "__doc__": "Device memory that was asked for is not to be had. The text says who holds what.",

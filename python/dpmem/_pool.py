@@ -109,7 +109,8 @@ def on_out_of_memory(callback: Callable[[Any], object]) -> Callable[[Any], objec
 
     It gets an object with `requested_bytes`, `device`, `kind` and `limit_bytes`, may free what the program can do
     without, and returns True if another try is worthwhile. What it raises is shown and counts as False. Callbacks run
-    on the allocating thread, in the order of their registration; an allocation that fails inside one fails at once.
+    on the allocating thread, in the order of their registration. An allocation inside one gets what is cached and at
+    rest; beyond that it fails at once, with its own explanation.
 
     Can be used as a decorator: the result is the callback.
     """

@@ -348,3 +348,79 @@ def test_a_program_survives_running_out(tmp_path, pool):
     caught, reserved, allocated = ran.stdout.rsplit(" ", 2)
     assert ast.literal_eval(caught) == {"OutOfDeviceMemory": 16, "RuntimeError": 0}
     assert int(reserved) - int(allocated) < 100_000
+
+
+def test_a_callback_may_allocate_from_what_it_has_freed(tmp_path):
+    source = """
+        import dpctl.memory as m, dpmem
+        dpmem.enable_pool("100MiB")
+        kept = [m.MemoryUSMDevice(10 << 20) for _ in range(9)]
+
+        @dpmem.on_out_of_memory
+        def spill(shortage):
+            del kept[:3]
+            print("spilled into", m.MemoryUSMDevice(15 << 20).nbytes >> 20)
+            try:
+                m.MemoryUSMDevice(90 << 20)
+            except dpmem.OutOfDeviceMemory as error:
+                print(error.requested_bytes >> 20, error.limit_bytes >> 20, "__main__.kept" in str(error))
+            return True
+
+        print(m.MemoryUSMDevice(30 << 20).nbytes >> 20)
+    """
+    ran = run(tmp_path, source)
+    assert (ran.exit_code, ran.stdout) == (0, "spilled into 15\n90 100 True\n30\n"), ran.stderr
+    assert rescued(ran) == {"trim": 1, "callback": 1}
+
+
+@pytest.mark.parametrize("pool", [[], ["--pool"], ["--limit", "10MiB"]], ids=["nothing", "pool", "limit"])
+def test_a_request_that_is_wrong_in_itself_is_no_shortage(tmp_path, pool):
+    source = """
+        import dpctl.memory as m, dpmem
+        dpmem.on_out_of_memory(lambda shortage: print("asked to free something"))
+        for cls in (m.MemoryUSMDevice, m.MemoryUSMShared, m.MemoryUSMHost):
+            try:
+                cls(1000, alignment=3)
+            except Exception as error:
+                print(type(error) is m.USMAllocationError, str(error))
+        print(dpmem.last_out_of_memory(), dpmem.memory_stats()["num_ooms"])
+    """
+    ran = run(tmp_path, source, *pool)
+    assert ran.stdout == "True USM allocation failed\n" * 3 + "None 0\n", ran.stderr
+    assert [row["failed_count"] for row in ran.report["usm"]] == [1, 1, 1]
+    assert "DPM503" not in {finding["code"] for finding in ran.report["findings"]}
+
+
+def test_nor_is_it_one_after_a_shortage(tmp_path):
+    source = """
+        import dpctl.memory as m, dpmem
+        for size, alignment in ((1 << 62, 0), (1000, 3)):
+            try:
+                m.MemoryUSMDevice(size, alignment=alignment)
+            except m.USMAllocationError as error:
+                print(type(error).__name__, str(error).split(":")[0], sep=": ")
+        raise dpmem.OutOfDeviceMemory("my own allocation failed")
+    """
+    ran = run(tmp_path, source, "--pool")
+    told = "OutOfDeviceMemory: out of device memory\nUSMAllocationError: USM allocation failed\n"
+    assert ran.stdout == told, ran.stderr
+    assert "OutOfDeviceMemory: my own allocation failed" in ran.stderr
+
+
+@pytest.mark.parametrize("cls", ["MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"])
+def test_a_process_that_may_have_no_more_is_a_shortage(tmp_path, cls):
+    source = f"""
+        import resource
+        import dpctl.memory as m, dpmem
+        m.{cls}(1000)
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), resource.RLIM_INFINITY))
+        try:
+            m.{cls}(1 << 30)
+        except dpmem.OutOfDeviceMemory as error:
+            print(error.kind, error.requested_bytes)
+        print(dpmem.memory_stats()["num_ooms"])
+    """
+    ran = run(tmp_path, source, "--pool")
+    assert ran.stdout == f"{cls.removeprefix('MemoryUSM').lower()} {1 << 30}\n1\n", ran.stderr
+    assert "DPM503" in {finding["code"] for finding in ran.report["findings"]}

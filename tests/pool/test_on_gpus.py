@@ -48,3 +48,36 @@ print(len(kept))
     assert (told, left) == (f"shared;None;{free}", "2")
     assert "refused by the runtime" in ended.stderr
     assert "__main__.kept" in ended.stderr
+
+
+def test_what_each_runtime_says_of_a_shortage_is_told_from_other_errors(gpu, tmp_path):
+    source = """
+import dpctl.memory as m, dpmem
+import simulated_controls as controls
+
+def attempt(cls, size, **how):
+    before = dpmem.last_out_of_memory()
+    try:
+        cls(size, **how)
+        return "served"
+    except m.USMAllocationError:
+        after = dpmem.last_out_of_memory()
+        return "wrong" if after is None or before is not None else "short"
+
+print(attempt(m.MemoryUSMDevice, 1000, alignment=3), attempt(m.MemoryUSMShared, 1000, alignment=3))
+print(attempt(m.MemoryUSMHost, 1 << 62), dpmem.memory_stats()["num_ooms"])
+controls.set_others(14 << 30)
+for cls, size in ((m.MemoryUSMDevice, 3 << 30), (m.MemoryUSMShared, 3 << 30), (m.MemoryUSMDevice, 1 << 45)):
+    try:
+        cls(size)
+    except dpmem.OutOfDeviceMemory as error:
+        print(error.kind, error.requested_bytes == size)
+"""
+    program = tmp_path / "told_apart.py"
+    program.write_text(source)
+    ended = gpu.dpmem("run", "--no-summary", "--json", tmp_path / "report.json", program)
+    assert ended.exit_code == 0, ended.stderr
+    assert ended.stdout == "wrong wrong\nshort 1\ndevice True\nshared True\ndevice True\n"
+    report = json.loads((tmp_path / "report.json").read_text())
+    failed = {finding["evidence"]["failed_count"] for finding in report["findings"] if finding["code"] == "DPM503"}
+    assert failed == {1, 3}

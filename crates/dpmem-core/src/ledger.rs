@@ -174,9 +174,9 @@ impl Ledger {
         self.file(allocation);
     }
 
-    /// Enters an allocation that the runtime refused.
-    pub fn failed(&self, site: SiteId) {
-        self.sites.get(site).failed();
+    /// Enters an allocation that was refused; `for_lack` of memory, or for something else about it.
+    pub fn failed(&self, site: SiteId, for_lack: bool) {
+        self.sites.get(site).failed(for_lack);
     }
 
     /// Enters a free that is about to be forwarded. The block, if the address was known, and the bytes that are left in
@@ -380,6 +380,7 @@ impl Ledger {
             allocated_bytes: counts.allocated_bytes,
             free_count: counts.free_count,
             failed_count: counts.failed_count,
+            out_of_memory_count: counts.out_of_memory_count,
             peak_bytes: counts.peak_bytes,
             live_bytes: live_bytes.max(0) as u64,
             live_count: live_count.max(0) as u64,

@@ -28,16 +28,18 @@ fn the_walk_of_one_allocation() {
     let (block, left) = ledger.freeing(0x1000, |_| FreedBy::Program).expect("it is known");
     assert_eq!(left, 0);
     ledger.freed(&block, left, 9, 4);
-    ledger.failed(site);
+    ledger.failed(site, false);
+    ledger.failed(site, true);
     let seen = ledger.snapshot(10);
     let row = &seen.rows[0];
-    assert_eq!((row.totals.alloc_count, row.totals.free_count, row.totals.failed_count), (1, 1, 1));
+    assert_eq!((row.totals.alloc_count, row.totals.free_count), (1, 1));
+    assert_eq!((row.totals.failed_count, row.totals.out_of_memory_count), (2, 1));
     assert_eq!((row.in_use.peak.bytes, row.in_use.current.bytes), (64, 0));
     let site = &seen.sites[0];
     assert_eq!((site.alloc_count, site.live_bytes, site.peak_bytes, site.runtime_ticks), (1, 0, 64, 5));
     assert_eq!(site.frames[0].line, 7);
     assert_eq!(seen.peak.sites.as_deref(), Some(&[(site.id, 64, 1)][..]));
-    assert_eq!(seen.events, 3);
+    assert_eq!(seen.events, 4);
 }
 
 #[test]

@@ -108,6 +108,7 @@ pub(crate) struct SiteCounts {
     pub(crate) free_count: u64,
     pub(crate) freed_bytes: u64,
     pub(crate) failed_count: u64,
+    pub(crate) out_of_memory_count: u64,
     pub(crate) peak_bytes: u64,
     pub(crate) runtime_ticks: u64,
     pub(crate) pattern: Pattern,
@@ -177,8 +178,10 @@ impl Site {
         counts.freed_bytes -= bytes;
     }
 
-    pub(crate) fn failed(&self) {
-        lock(&self.state).counts.failed_count += 1;
+    pub(crate) fn failed(&self, for_lack: bool) {
+        let counts = &mut lock(&self.state).counts;
+        counts.failed_count += 1;
+        counts.out_of_memory_count += u64::from(for_lack);
     }
 
     /// Whether it should be found out where this free is made: only for the first few of a site.

@@ -21,8 +21,10 @@ pub struct Totals {
     pub freed_bytes: u64,
     /// Number of frees of known blocks.
     pub free_count: u64,
-    /// Allocations that the runtime refused.
+    /// Allocations that were refused, by the runtime or a limit.
     pub failed_count: u64,
+    /// Those of them that were refused for lack of memory.
+    pub out_of_memory_count: u64,
 }
 
 impl Totals {
@@ -32,6 +34,7 @@ impl Totals {
         self.freed_bytes += counts.freed_bytes;
         self.free_count += counts.free_count;
         self.failed_count += counts.failed_count;
+        self.out_of_memory_count += counts.out_of_memory_count;
     }
 }
 
@@ -67,8 +70,10 @@ pub struct SiteSnapshot {
     pub allocated_bytes: u64,
     /// Number of frees.
     pub free_count: u64,
-    /// Allocations that the runtime refused.
+    /// Allocations that were refused, by the runtime or a limit.
     pub failed_count: u64,
+    /// Those of them that were refused for lack of memory.
+    pub out_of_memory_count: u64,
     /// The most bytes it ever held.
     pub peak_bytes: u64,
     /// Bytes it holds.

@@ -19,10 +19,30 @@ pub(crate) const SUCCESS: UrResult = 0;
 /// `UR_RESULT_ERROR_INVALID_VALUE`, which a probing stub answers.
 pub(crate) const INVALID_VALUE: UrResult = 4;
 
+/// `UR_RESULT_ERROR_OUT_OF_HOST_MEMORY`.
+pub(crate) const OUT_OF_HOST_MEMORY: UrResult = 38;
 /// `UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY`, which a request beyond a limit is answered with.
 pub(crate) const OUT_OF_DEVICE_MEMORY: UrResult = 39;
+/// `UR_RESULT_ERROR_OUT_OF_RESOURCES`.
+pub(crate) const OUT_OF_RESOURCES: UrResult = 40;
 /// `UR_RESULT_ERROR_INVALID_SIZE`.
 pub(crate) const INVALID_SIZE: UrResult = 49;
+/// `UR_RESULT_ERROR_INVALID_USM_SIZE`.
+pub(crate) const INVALID_USM_SIZE: UrResult = 64;
+/// `UR_RESULT_ERROR_INVALID_BUFFER_SIZE`, `UR_RESULT_ERROR_MEM_OBJECT_ALLOCATION_FAILURE`,
+/// `UR_RESULT_ERROR_UNSUPPORTED_SIZE`, `UR_RESULT_ERROR_OBJECT_ALLOCATION_FAILURE`.
+const OTHER_SHORTAGES: [UrResult; 4] = [10, 35, 50, 65];
+
+/// Whether a request for memory that was answered so failed because there is not that much, and not for something else
+/// about it, such as an alignment. Adapters answer differently: a full device is [`OUT_OF_RESOURCES`] with OpenCL,
+/// [`OUT_OF_DEVICE_MEMORY`] with Level Zero and [`OUT_OF_HOST_MEMORY`] with CUDA; what is larger than a single
+/// allocation may be is [`INVALID_USM_SIZE`] with the first two.
+pub(crate) fn is_shortage(result: UrResult) -> bool {
+    matches!(
+        result,
+        OUT_OF_HOST_MEMORY | OUT_OF_DEVICE_MEMORY | OUT_OF_RESOURCES | INVALID_SIZE | INVALID_USM_SIZE
+    ) || OTHER_SHORTAGES.contains(&result)
+}
 
 /// `UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER`: the buffer takes its data from the host.
 pub(crate) const MEM_FLAGS_FROM_HOST: u32 = 1 << 3 | 1 << 5;

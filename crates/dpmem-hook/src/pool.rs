@@ -290,7 +290,7 @@ fn resolve(device: DeviceId) {
 pub(crate) fn allocate(request: Request, forward: impl FnOnce() -> UrResult) -> UrResult {
     if !is_on() || request.bytes == 0 || request.out.is_null() || !request.pool.is_null() {
         let result = forward();
-        if result != SUCCESS && request.bytes > 0 {
+        if abi::is_shortage(result) && request.bytes > 0 {
             fault::caught_nested(|| shortage::explain(&request, result));
         }
         return result;
@@ -344,7 +344,10 @@ fn serve(request: &Request) -> Result<usize, UrResult> {
             answer => answer,
         }
     };
-    let answer = ask().or_else(|refused| shortage::overcome(pool, &runtime, request, place, refused, ask));
+    let answer = ask().or_else(|refused| match shortage::is_one(refused) {
+        true => shortage::overcome(pool, &runtime, request, place, refused, ask),
+        false => Err(refused),
+    });
     answer.map_err(|refused| match refused {
         Refused::Limit | Refused::Uncountable => OUT_OF_DEVICE_MEMORY,
         Refused::Upstream(refusal) => refusal,

@@ -13,7 +13,7 @@ use dpmem_core::{
     SiteCache, TransferId,
 };
 
-use crate::abi::{Handle, Pointer, SUCCESS, UrResult};
+use crate::abi::{self, Handle, Pointer, SUCCESS, UrResult};
 use crate::clock::{Clock, ticks};
 use crate::error::Error;
 use crate::fetch::{self, Fetch};
@@ -199,7 +199,7 @@ impl Recording {
             witness::seen(&self.ledger.frames(site));
         }
         if call.result != SUCCESS {
-            self.ledger.failed(site);
+            self.ledger.failed(site, abi::is_shortage(call.result) && bytes > 0);
             return;
         }
         // SAFETY: the call succeeded, so it has written the block's address to the place its caller gave it.

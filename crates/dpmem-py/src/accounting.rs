@@ -53,16 +53,17 @@ fn row_in_use(device: &str, kind: &str) -> PyResult<[u64; 6]> {
 }
 
 /// What has been done on a device, in one kind or in "total": bytes and number of allocations, bytes and number of
-/// frees, allocations refused.
+/// frees, allocations refused, those for lack of memory.
 #[pyfunction]
-fn row_totals(py: Python<'_>, device: &str, kind: &str) -> PyResult<[u64; 5]> {
+fn row_totals(py: Python<'_>, device: &str, kind: &str) -> PyResult<[u64; 6]> {
     let recording = newest()?;
-    let Some(device) = dpmem_hook::devices().named(device) else { return Ok([0; 5]) };
+    let Some(device) = dpmem_hook::devices().named(device) else { return Ok([0; 6]) };
     let wanted = if kind == "total" { None } else { Some(parse_kind(kind)?) };
     let of_kind = |kind: Kind| wanted.map_or(kind.on_device(), |wanted| wanted == kind);
     let totals = py.detach(|| recording.ledger.totals(|kind, at| at == device && of_kind(kind)));
-    let Totals { allocated_bytes, alloc_count, freed_bytes, free_count, failed_count } = totals;
-    Ok([allocated_bytes, alloc_count, freed_bytes, free_count, failed_count])
+    let Totals { allocated_bytes, alloc_count, freed_bytes, free_count, failed_count, out_of_memory_count } =
+        totals;
+    Ok([allocated_bytes, alloc_count, freed_bytes, free_count, failed_count, out_of_memory_count])
 }
 
 /// Starts the peaks of a device anew, of all kinds.

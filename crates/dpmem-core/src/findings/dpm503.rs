@@ -1,4 +1,4 @@
-//! DPM503: an allocation failed.
+//! DPM503: an allocation failed for lack of memory.
 
 use super::facts::{Facts, FailedRequest};
 use super::place::{Place, sites_by_place};
@@ -10,8 +10,8 @@ pub(super) static DOC: RuleDoc = RuleDoc {
     code: "DPM503",
     name: "out-of-memory",
     severity: Severity::Error,
-    what: "Fires for a line of which an allocation failed: because of the limit that was set, or because the runtime \
-refused it. It makes no difference whether the program caught the exception.",
+    what: "Fires for a line of which an allocation failed for lack of memory: because of the limit that was set, or \
+because the runtime had no more. It makes no difference whether the program caught the exception.",
     explanation: Some(Explanation {
         why: "What the line was to compute is missing, and a handler that goes on without a word hides it.",
         example: "
@@ -28,12 +28,12 @@ for batch in batches:
 };
 
 pub(super) fn check(facts: &Facts<'_>) -> Vec<Finding> {
-    let failing = sites_by_place(facts.snapshot, |site| site.failed_count > 0);
+    let failing = sites_by_place(facts.snapshot, |site| site.out_of_memory_count > 0);
     failing.into_iter().map(|(place, sites)| finding(facts, place, &sites)).collect()
 }
 
 fn finding(facts: &Facts<'_>, place: Place, sites: &[&SiteSnapshot]) -> Finding {
-    let failed: u64 = sites.iter().map(|site| site.failed_count).sum();
+    let failed: u64 = sites.iter().map(|site| site.out_of_memory_count).sum();
     let of_line = |failure: &&FailedRequest| failure.place.as_ref() == Some(&place);
     let largest = facts.failures.iter().filter(of_line).max_by_key(|failure| failure.bytes);
     let limit = largest.and_then(|failure| failure.limit_bytes);
@@ -70,8 +70,9 @@ mod tests {
     fn a_line_whose_allocations_failed() {
         let run = Run::new();
         let failing = run.site(&["ones"], 5, 1, Kind::Device);
-        run.ledger.failed(failing);
-        run.ledger.failed(failing);
+        run.ledger.failed(failing, true);
+        run.ledger.failed(failing, true);
+        run.ledger.failed(failing, false);
         let request = FailedRequest {
             place: Some(Place { file: "a.py".into(), line: 5 }),
             device: DeviceId::new(1),
@@ -88,6 +89,13 @@ mod tests {
         assert!(message.contains("2 allocations") && message.contains("limit of 1 KiB"), "{message}");
         let plain = check(&Facts::of(&snapshot));
         assert!(plain[0].message.contains("the runtime refused"), "{}", plain[0].message);
+    }
+
+    #[test]
+    fn a_request_that_is_wrong_in_itself_is_no_shortage() {
+        let run = Run::new();
+        run.ledger.failed(run.site(&["ones"], 5, 1, Kind::Device), false);
+        assert!(check(&Facts::of(&run.snapshot())).is_empty());
     }
 
     #[test]

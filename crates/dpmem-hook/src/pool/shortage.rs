@@ -2,12 +2,15 @@
 //!
 //! The stages: give cached blocks at rest back; wait for work that is queued, also for what dpctl keeps alive for it;
 //! run Python's cyclic collector; call the program's callbacks. After each the request is tried again, and what helped
-//! is counted.
+//! is counted. Only for requests that failed for lack of memory ([`is_one`]): no stage helps one that is wrong in itself.
 //!
 //! This is the one place on the hook path that may enter Python, and then only: on a thread that Python knows; with no
-//! lock of ours held (the shim has not entered the recording yet, and the pool has returned); once at a time on a
-//! thread, so a request that fails inside a callback fails at once; and every wait is bounded. Waits of our own let the
-//! GIL be: a thread that holds it goes through Python to wait, which releases it.
+//! lock of ours held (the shim has not entered the recording yet, and the pool has returned); and every wait is bounded.
+//! Waits of our own let the GIL be: a thread that holds it goes through Python to wait, which releases it.
+//!
+//! No stage begins inside another: a request that fails inside a callback, or inside a destructor that the collector
+//! runs, gets what is cached and at rest ([`overcome_inside`]), and otherwise fails at once and is explained. One that
+//! fails inside an explanation just fails.
 
 use std::cell::Cell;
 use std::sync::{PoisonError, RwLock};
@@ -16,9 +19,9 @@ use std::time::Duration;
 use dpmem_core::pool::{Place, Pool, Refused, Rescue, Trim};
 use dpmem_core::{DeviceId, Kind};
 
-use super::runtime::Runtime;
+use super::runtime::{self, Runtime};
 use super::{Request, guard};
-use crate::abi::UrResult;
+use crate::abi::{self, UrResult};
 use crate::{devices, fault, frames};
 
 /// How long queued work is waited for on this side, where Python does not take part.
@@ -58,7 +61,7 @@ type OnShortage = fn(Stage, &Shortage) -> bool;
 static ON_SHORTAGE: RwLock<Option<OnShortage>> = RwLock::new(None);
 
 thread_local! {
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    static INSIDE: Cell<Inside> = const { Cell::new(Inside::Nothing) };
 }
 
 /// Who does what only Python can do. Called on a thread that Python knows, with the GIL.
@@ -66,19 +69,37 @@ pub fn on_shortage(call: Option<OnShortage>) {
     *ON_SHORTAGE.write().unwrap_or_else(PoisonError::into_inner) = call;
 }
 
-/// Refuses re-entry while it lives.
-struct Entered;
+/// What a thread is in the middle of.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Inside {
+    Nothing,
+    Rescue,
+    Explanation,
+}
+
+/// This thread is inside something while it lives.
+struct Entered(Inside);
 
 impl Entered {
-    fn new() -> Option<Self> {
-        let free = INSIDE.try_with(|inside| !inside.replace(true)).unwrap_or(false);
-        free.then_some(Entered)
+    /// None if the thread is inside that already, or further, or about to end.
+    fn new(what: Inside) -> Option<Self> {
+        let before = INSIDE.try_with(Cell::get).ok().filter(|&before| before < what)?;
+        INSIDE.try_with(|inside| inside.set(what)).ok()?;
+        Some(Entered(before))
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        let _ = INSIDE.try_with(|inside| inside.set(false));
+        let _ = INSIDE.try_with(|inside| inside.set(self.0));
+    }
+}
+
+/// Whether a request was refused for lack of memory.
+pub(super) fn is_one(refused: Refused<UrResult>) -> bool {
+    match refused {
+        Refused::Limit | Refused::Uncountable => true,
+        Refused::Upstream(code) => abi::is_shortage(code),
     }
 }
 
@@ -95,8 +116,15 @@ fn ask_python(stage: Stage, shortage: &Shortage) -> bool {
 /// The runtime has refused a request that does not go through the pool.
 #[cold]
 pub(super) fn explain(request: &Request, code: UrResult) {
-    let Some(_entered) = Entered::new() else { return };
-    ask_python(Stage::Explain, &shortage_of(request, Refused::Upstream(code)));
+    explain_refusal(request, Refused::Upstream(code));
+}
+
+fn explain_refusal(request: &Request, refused: Refused<UrResult>) {
+    if is_one(refused)
+        && let Some(_entered) = Entered::new(Inside::Explanation)
+    {
+        ask_python(Stage::Explain, &shortage_of(request, refused));
+    }
 }
 
 /// Tries to serve a request after all.
@@ -109,26 +137,28 @@ pub(super) fn overcome(
     first: Refused<UrResult>,
     ask: impl Fn() -> Result<usize, Refused<UrResult>>,
 ) -> Result<usize, Refused<UrResult>> {
-    let Some(_entered) = Entered::new() else { return Err(first) };
+    let Some(_entered) = Entered::new(Inside::Rescue) else {
+        return overcome_inside(pool, runtime, request, place, first, ask);
+    };
     let bytes = request.bytes as u64;
     let mut last = first;
     let mut again = |rescue: Rescue| match ask() {
         Ok(address) => {
             pool.rescued(&place, rescue);
-            Some(address)
+            Some(Ok(address))
         }
         Err(refused) => {
             last = refused;
-            None
+            (!is_one(refused)).then_some(Err(refused))
         }
     };
     // A request that could not even be served by an empty device needs no waiting.
     let hopeless = is_hopeless(pool, &place, bytes);
     if !hopeless {
         if pool.trim(runtime, Some(account(&place)), bytes, Trim::Rested) > 0
-            && let Some(address) = again(Rescue::Trim)
+            && let Some(answer) = again(Rescue::Trim)
         {
-            return Ok(address);
+            return answer;
         }
         let shortage = shortage_of(request, first);
         wait_natively(&place);
@@ -136,13 +166,13 @@ pub(super) fn overcome(
         // What was freed by then is at rest, whether there is a marker to say so or not. Even if there was nothing to
         // wait for: then it may have ended a moment ago.
         pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
-        if let Some(address) = again(Rescue::Wait) {
-            return Ok(address);
+        if let Some(answer) = again(Rescue::Wait) {
+            return answer;
         }
         if ask_python(Stage::Collect, &shortage) {
             pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
-            if let Some(address) = again(Rescue::Collect) {
-                return Ok(address);
+            if let Some(answer) = again(Rescue::Collect) {
+                return answer;
             }
         }
     }
@@ -152,11 +182,46 @@ pub(super) fn overcome(
             break;
         }
         pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
-        if let Some(address) = again(Rescue::Callback) {
-            return Ok(address);
+        if let Some(answer) = again(Rescue::Callback) {
+            return answer;
         }
     }
-    ask_python(Stage::Explain, &shortage_of(request, last));
+    explain_refusal(request, last);
+    Err(last)
+}
+
+/// The same on a thread that is inside a stage already, for what that has freed: without Python, and giving nothing back
+/// that is not at rest, as such a free may wait for work that needs the GIL.
+fn overcome_inside(
+    pool: &Pool<Runtime>,
+    runtime: &Runtime,
+    request: &Request,
+    place: Place,
+    first: Refused<UrResult>,
+    ask: impl Fn() -> Result<usize, Refused<UrResult>>,
+) -> Result<usize, Refused<UrResult>> {
+    let bytes = request.bytes as u64;
+    let mut last = first;
+    for rescue in [Rescue::Trim, Rescue::Wait] {
+        if is_hopeless(pool, &place, bytes) {
+            break;
+        }
+        if rescue == Rescue::Wait
+            && let Some(fence) = guard::fence(place.owner, u64::MAX)
+        {
+            guard::wait(&fence, runtime::patience());
+        }
+        if pool.trim(runtime, Some(account(&place)), bytes, Trim::Rested) > 0 {
+            match ask() {
+                Ok(address) => {
+                    pool.rescued(&place, rescue);
+                    return Ok(address);
+                }
+                Err(refused) => last = refused,
+            }
+        }
+    }
+    explain_refusal(request, last);
     Err(last)
 }
 

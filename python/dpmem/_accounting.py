@@ -16,7 +16,10 @@ _IN_USE = ("current_bytes", "current_count", "peak_bytes", "peak_count", "run_pe
 _TOTALS = ("allocated_bytes", "alloc_count", "freed_bytes", "free_count", "failed_count", "out_of_memory_count")
 _KINDS = ("device", "shared", "host")
 
-#: Where accumulated counters start from, by recording, device and kind.
+#: What of the pool's numbers accumulates.
+_POOLED = ("hits", "misses", "trims", "rescues", "taken_beyond_bytes", "given_beyond_bytes")
+
+#: Where accumulated counters start from, by recording, device and kind; those of the pool as the kind `pool`.
 _bases: dict[tuple[int, str, str], list[int]] = {}
 
 #: The peak of a device at its last resets, for who follows peaks across them and clears this when beginning to.
@@ -75,10 +78,14 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Start the totals of `memory_stats` (allocated, freed, failures) anew. Raises as `memory_allocated` does."""
+    """Start the totals of `memory_stats` (allocated, freed, failures, what the pool did) anew.
+
+    Those in the report of a run stay those of the whole run. Raises as `memory_allocated` does.
+    """
     name, recording = _filter(device), _native.recording_id()
     for kind in ("total", *_KINDS):
         _bases[recording, name, kind] = _native.row_totals(name, kind)
+    _bases[recording, name, "pool"] = _pooled(name)
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
@@ -87,7 +94,11 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     Keys are `allocated_bytes.KIND.WHAT` and `allocation.KIND.WHAT` (a number of blocks), with KIND one of `all` (device
     and shared together), `device`, `shared`, `host`, and WHAT one of `current`, `peak`, `allocated`, `freed`;
     `reserved_bytes.all.WHAT`; `num_ooms`, allocations that failed for lack of memory, by the runtime or a limit;
-    and, over all devices, `fill.count` and `fill.bytes`. Raises as `memory_allocated` does.
+    and, over all devices, `fill.count` and `fill.bytes`. `reserved_bytes.all.allocated` and `.freed` are what the
+    runtime gave and took back, which with a pool is not what the program asked for. Of the pool: `pool.cached_bytes`,
+    `pool.hits` and `pool.misses`, allocations served from what was kept and by the runtime, `pool.trims`, blocks given
+    back to make room, and `pool.rescues`, allocations that succeeded after something was done about a shortage.
+    Raises as `memory_allocated` does.
     """
     name = _filter(device)
     stats: dict[str, int] = {}
@@ -101,15 +112,16 @@ def memory_stats(device: Any = None) -> dict[str, int]:
         stats[f"allocated_bytes.{label}.freed"] = row["freed_bytes"]
         stats[f"allocation.{label}.allocated"] = row["alloc_count"]
         stats[f"allocation.{label}.freed"] = row["free_count"]
-    for what in ("allocated", "freed"):
-        stats[f"reserved_bytes.all.{what}"] = stats[f"allocated_bytes.all.{what}"]
     stats["reserved_bytes.all.current"] = memory_reserved(name)
     stats["reserved_bytes.all.peak"] = max_memory_reserved(name)
-    pool = _native.pool_reading(name)
-    stats["pool.cached_bytes"] = pool["cached_bytes"]
-    for what in ("hits", "misses", "trims"):
+    stats["pool.cached_bytes"] = _native.pool_reading(name)["cached_bytes"]
+    base = _bases.get((_native.recording_id(), name, "pool"), [0] * len(_POOLED))
+    pool = {what: now - start for what, now, start in zip(_POOLED, _pooled(name), base, strict=True)}
+    for what in ("hits", "misses", "trims", "rescues"):
         stats[f"pool.{what}"] = pool[what]
-    stats["pool.rescues"] = sum(pool[key] for key in pool if key.startswith("rescues_by_"))
+    # What the program did, and what the runtime did beyond that for the pool.
+    for what, beyond in (("allocated", "taken_beyond_bytes"), ("freed", "given_beyond_bytes")):
+        stats[f"reserved_bytes.all.{what}"] = stats[f"allocated_bytes.all.{what}"] + pool[beyond]
     stats["num_ooms"] = sum(_row(name, kind)["out_of_memory_count"] for kind in _KINDS)
     stats["fill.count"], stats["fill.bytes"] = _native.fills()
     return dict(sorted(stats.items()))
@@ -166,8 +178,9 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
             f"{_native.human_size(pool['cached_bytes'])} of it cached; limit {limit}"
         )
         lines.append(
-            f"pool: {_native.human_count(pool['hits'])} served from the cache, "
-            f"{_native.human_count(pool['misses'])} by the runtime, {_native.human_count(pool['trims'])} given back, "
+            f"pool: {_native.human_count(stats['pool.hits'])} served from the cache, "
+            f"{_native.human_count(stats['pool.misses'])} by the runtime, "
+            f"{_native.human_count(stats['pool.trims'])} given back to make room, "
             f"{_native.human_count(stats['pool.rescues'])} rescued"
         )
         lines.append(rule)
@@ -192,6 +205,13 @@ def _row(name: str, kind: str) -> dict[str, int]:
     row = dict(zip(_IN_USE, _native.row_in_use(name, kind), strict=True))
     row.update((field, total - start) for field, total, start in zip(_TOTALS, totals, base, strict=True))
     return row
+
+
+def _pooled(name: str) -> list[int]:
+    """What `_POOLED` names, since the process began."""
+    reading = _native.pool_reading(name)
+    reading["rescues"] = sum(reading[key] for key in reading if key.startswith("rescues_by_"))
+    return [reading[what] for what in _POOLED]
 
 
 def _filter(device: Any) -> str:

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use account::{Account, NoRoom};
-pub use account::{PoolReading, Rescue};
+pub use account::{Beyond, PoolReading, Rescue};
 use held::HeldMap;
 use shelf::{FORGOTTEN, FREE, Free, Held, Space};
 pub use submissions::Submissions;
@@ -192,6 +192,7 @@ impl<U: Upstream> Pool<U> {
 
     /// Takes a block in that the program has from before. It goes upstream when it is freed.
     pub fn adopt(&self, place: Place, address: usize, bytes: u64) {
+        self.account(&place).served(bytes);
         self.both(self.account(&place), |a| {
             a.reserve_regardless(bytes);
             a.used(bytes);
@@ -335,7 +336,8 @@ impl<U: Upstream> Pool<U> {
     pub fn total(&self) -> PoolReading {
         let mut limits = self.accounts.iter().filter_map(Account::limit);
         let limit_bytes = limits.next().filter(|first| limits.all(|other| other == *first));
-        PoolReading { limit_bytes, ..self.total.reading() }
+        let beyond = self.accounts.iter().map(Account::beyond).fold(Beyond::default(), Beyond::plus);
+        PoolReading { limit_bytes, beyond, ..self.total.reading() }
     }
 
     /// The places that blocks may be cached of.
@@ -348,10 +350,16 @@ impl<U: Upstream> Pool<U> {
         self.accounts[device.index()].start_peak_anew();
     }
 
-    /// Starts all peaks of what is reserved anew, those of the sums included: another recording begins. The peaks of what
-    /// is in use stay, as the bound on what is kept goes by them.
-    pub fn reset_peaks(&self) {
+    /// Another recording begins: starts all peaks of what is reserved anew, those of the sums included, and [`Beyond`]. The
+    /// peaks of what is in use stay, as the bound on what is kept goes by them.
+    pub fn recording_begins(&self) {
         self.accounts.iter().chain([&self.total]).for_each(Account::start_peak_anew);
+        self.accounts.iter().for_each(Account::recording_begins);
+    }
+
+    /// The program's requests are not recorded any more: [`Beyond`] stays what it is.
+    pub fn recording_ends(&self) {
+        self.accounts.iter().for_each(Account::recording_ends);
     }
 
     fn is_caching(&self) -> bool {
@@ -424,6 +432,9 @@ impl<U: Upstream> Pool<U> {
         }
         // A pool that is closed meanwhile has forgotten the block.
         let ours = held.asked.compare_exchange(FREE, bytes, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if ours {
+            self.account(&held.place).served(bytes);
+        }
         self.both(self.account(&held.place), |a| {
             a.hit();
             a.uncached(held.bytes);
@@ -499,6 +510,7 @@ impl<U: Upstream> Pool<U> {
             }
         };
         account.reserve(block);
+        account.served(bytes);
         self.total.reserve_regardless(block);
         self.both(account, |a| {
             a.miss();
@@ -544,10 +556,7 @@ impl<U: Upstream> Pool<U> {
         let (bytes, account) = (free.held.bytes, self.account(&free.held.place));
         self.both(account, |a| a.uncached(bytes));
         match self.give(upstream, &free.held) {
-            Ok(()) => {
-                self.both(account, Account::trimmed);
-                bytes
-            }
+            Ok(()) => bytes,
             // It is on no shelf any more and stays reserved: lost, but nobody else's.
             Err(_) => 0,
         }
@@ -573,7 +582,11 @@ impl<U: Upstream> Pool<U> {
                 space.put_back(shelf, free);
                 continue;
             }
-            gone += self.evict(upstream, &free);
+            let bytes = self.evict(upstream, &free);
+            if bytes > 0 {
+                self.both(self.account(&free.held.place), Account::trimmed);
+            }
+            gone += bytes;
             let next = space.oldest().into_iter().find(|&(_, n)| n == shelf);
             oldest.extend(next.map(|(since, shelf)| (since, space, shelf)));
         }

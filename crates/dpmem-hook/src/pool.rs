@@ -152,7 +152,12 @@ pub fn pool_reading(device: Option<DeviceId>) -> PoolReading {
     if fork::is_child() {
         return PoolReading::default();
     }
-    device.map_or_else(|| pool().total(), |device| pool().reading(device))
+    let Some(device) = device else { return pool().total() };
+    // A limit shows from the moment on that it is set.
+    if device != DeviceId::NONE {
+        resolve(device);
+    }
+    pool().reading(device)
 }
 
 /// Starts the peak of what is reserved on a device anew.
@@ -163,7 +168,14 @@ pub fn pool_reset_peak(device: DeviceId) {
 /// Another recording begins, and with it the peaks that its report tells.
 pub(crate) fn recording_begins() {
     if let Some(pool) = POOL.get() {
-        pool.reset_peaks();
+        pool.recording_begins();
+    }
+}
+
+/// The recording has ended; requests may go on.
+pub(crate) fn recording_ends() {
+    if let Some(pool) = POOL.get() {
+        pool.recording_ends();
     }
 }
 

@@ -101,6 +101,7 @@ pub(crate) fn begin(late: bool) {
 pub(crate) fn end() {
     switch_off();
     ACTIVE.store(None);
+    pool::recording_ends();
     if let Some(map) = published::map() {
         map.retire();
     }

@@ -114,6 +114,8 @@ fn pool_reading<'py>(py: Python<'py>, device: Option<&str>) -> PyResult<Bound<'p
     answer.set_item("hits", reading.hits)?;
     answer.set_item("misses", reading.misses)?;
     answer.set_item("trims", reading.trims)?;
+    answer.set_item("taken_beyond_bytes", reading.beyond.taken_bytes)?;
+    answer.set_item("given_beyond_bytes", reading.beyond.given_bytes)?;
     for rescue in Rescue::ALL {
         answer.set_item(format!("rescues_by_{}", rescue.name()), reading.rescues[rescue as usize])?;
     }

@@ -111,7 +111,7 @@ pub struct Pool {
     pub hits: u64,
     /// Allocations passed on to the runtime.
     pub misses: u64,
-    /// Times that cached memory was given back.
+    /// Cached blocks given back to make room.
     pub trims: u64,
     /// Allocations that succeeded only after something was done about a shortage.
     pub rescues: u64,

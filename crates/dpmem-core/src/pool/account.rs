@@ -6,9 +6,10 @@
 //! still meanwhile, and a request that fails is in no number. All other numbers are plain sums that are exact whenever no
 //! call is under way.
 
+use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, lock_std as lock};
 
 const NO_LIMIT: u64 = u64::MAX;
 
@@ -60,10 +61,45 @@ pub struct PoolReading {
     pub hits: u64,
     /// Requests passed on to upstream.
     pub misses: u64,
-    /// Cached blocks given back to make room.
+    /// Cached blocks given back to make room: not those that went because somebody wanted the pool empty.
     pub trims: u64,
     /// Requests that succeeded after a shortage, by stage.
     pub rescues: [u64; 4],
+    /// What upstream did beyond the program's requests and frees while they were recorded.
+    pub beyond: Beyond,
+}
+
+/// By how much more upstream gave and took back than the program asked for and freed. Less, where the cache served. Added
+/// to the sums of what was recorded of the program, these are those of what went to and came from upstream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beyond {
+    /// Bytes that upstream gave, less those asked for.
+    pub taken_bytes: i64,
+    /// Bytes that upstream took back, less those freed.
+    pub given_bytes: i64,
+}
+
+impl Beyond {
+    pub(super) fn plus(self, other: Beyond) -> Beyond {
+        Beyond {
+            taken_bytes: self.taken_bytes.wrapping_add(other.taken_bytes),
+            given_bytes: self.given_bytes.wrapping_add(other.given_bytes),
+        }
+    }
+
+    fn since(self, other: Beyond) -> Beyond {
+        Beyond {
+            taken_bytes: self.taken_bytes.wrapping_sub(other.taken_bytes),
+            given_bytes: self.given_bytes.wrapping_sub(other.given_bytes),
+        }
+    }
+}
+
+/// The part of the time in which the program's requests are recorded.
+#[derive(Clone, Copy, Default)]
+struct Recorded {
+    from: Beyond,
+    until: Option<Beyond>,
 }
 
 /// Why there is no room for a block.
@@ -88,6 +124,10 @@ pub(super) struct Account {
     misses: AtomicU64,
     trims: AtomicU64,
     rescues: [AtomicU64; 4],
+    /// Bytes that upstream has ever given, and those of all requests served.
+    taken: AtomicU64,
+    served: AtomicU64,
+    recorded: Mutex<Recorded>,
 }
 
 impl Account {
@@ -104,6 +144,9 @@ impl Account {
             misses: AtomicU64::new(0),
             trims: AtomicU64::new(0),
             rescues: std::array::from_fn(|_| AtomicU64::new(0)),
+            taken: AtomicU64::new(0),
+            served: AtomicU64::new(0),
+            recorded: Mutex::default(),
         }
     }
 
@@ -134,6 +177,7 @@ impl Account {
     pub(super) fn reserve(&self, bytes: u64) {
         let reserved = self.reserved.fetch_add(bytes, Relaxed) + bytes;
         raise(&self.peak_reserved, reserved);
+        self.taken.fetch_add(bytes, Relaxed);
     }
 
     /// Takes a block in that exists already, whatever the limit says.
@@ -146,6 +190,11 @@ impl Account {
     pub(super) fn give_up(&self, bytes: u64) {
         self.reserved.fetch_sub(bytes, Relaxed);
         self.disclaim(bytes);
+    }
+
+    /// A request has been served. Not for the sums over all accounts.
+    pub(super) fn served(&self, bytes: u64) {
+        self.served.fetch_add(bytes, Relaxed);
     }
 
     pub(super) fn used(&self, bytes: u64) {
@@ -203,6 +252,27 @@ impl Account {
         (self.claimed.load(Relaxed) + block).saturating_sub(justified)
     }
 
+    /// Another recording begins, and with it what goes beyond the program's requests.
+    pub(super) fn recording_begins(&self) {
+        *lock(&self.recorded) = Recorded { from: self.beyond_ever(), until: None };
+    }
+
+    /// The program's requests are not recorded any more.
+    pub(super) fn recording_ends(&self) {
+        lock(&self.recorded).until.get_or_insert_with(|| self.beyond_ever());
+    }
+
+    pub(super) fn beyond(&self) -> Beyond {
+        let recorded = *lock(&self.recorded);
+        recorded.until.unwrap_or_else(|| self.beyond_ever()).since(recorded.from)
+    }
+
+    fn beyond_ever(&self) -> Beyond {
+        let kept = self.reserved.load(Relaxed).wrapping_sub(self.in_use.load(Relaxed)) as i64;
+        let taken_bytes = self.taken.load(Relaxed).wrapping_sub(self.served.load(Relaxed)) as i64;
+        Beyond { taken_bytes, given_bytes: taken_bytes.wrapping_sub(kept) }
+    }
+
     pub(super) fn start_peak_anew(&self) {
         self.peak_reserved.store(self.reserved.load(Relaxed), Relaxed);
         // Of what another thread has reserved since that was read.
@@ -221,6 +291,7 @@ impl Account {
             misses: self.misses.load(Relaxed),
             trims: self.trims.load(Relaxed),
             rescues: std::array::from_fn(|stage| self.rescues[stage].load(Relaxed)),
+            beyond: self.beyond(),
         }
     }
 }

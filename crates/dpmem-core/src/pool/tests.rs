@@ -25,8 +25,9 @@ struct Fake {
 struct State {
     next: usize,
     blocks: HashMap<usize, u64>,
-    /// The most bytes of blocks at a time.
+    /// The most bytes of blocks at a time, and those of all blocks ever taken.
     most: u64,
+    taken: u64,
     capacity: Option<u64>,
     refuse_gives: bool,
     retained: HashMap<usize, i64>,
@@ -74,6 +75,7 @@ impl Upstream for Fake {
         let address = state.next;
         state.blocks.insert(address, bytes);
         state.most = state.most.max(held + bytes);
+        state.taken += bytes;
         Ok(address)
     }
 
@@ -360,6 +362,42 @@ fn a_block_in_flight_is_not_rested_before_its_work_is_done() {
 }
 
 #[test]
+fn what_goes_beyond_requests_is_that_of_a_recording() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    let use_one = || {
+        let block = pool.allocate(&upstream, place(1), MIB).expect("room");
+        assert_eq!(pool.free(&upstream, block), Freed::Done);
+        pool.reading(DeviceId::new(1)).beyond
+    };
+    let beyond = |taken_bytes, given_bytes| Beyond { taken_bytes, given_bytes };
+    assert_eq!(use_one(), beyond(0, -(MIB as i64)), "upstream gave one and has taken none back");
+    assert_eq!(use_one(), beyond(-(MIB as i64), -2 * MIB as i64));
+    pool.recording_ends();
+    assert_eq!(use_one(), beyond(-(MIB as i64), -2 * MIB as i64), "nobody records these requests");
+    pool.recording_begins();
+    assert_eq!(use_one(), beyond(-(MIB as i64), -(MIB as i64)), "the cache served");
+    pool.empty(&upstream);
+    assert_eq!(pool.total().beyond, beyond(-(MIB as i64), 0));
+    let adopted = upstream.take(&place(1), MIB).expect("room");
+    pool.adopt(place(1), adopted, MIB);
+    assert_eq!(pool.total().beyond, beyond(-(MIB as i64), 0));
+}
+
+#[test]
+fn emptying_is_no_trimming() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    for trim in [false, true] {
+        let block = pool.allocate(&upstream, place(1), MIB).expect("room");
+        assert_eq!(pool.free(&upstream, block), Freed::Done);
+        match trim {
+            true => pool.trim(&upstream, None, 1, Trim::All),
+            false => pool.empty(&upstream),
+        };
+        assert_eq!((pool.total().trims, pool.reading(DeviceId::new(1)).trims), (trim.into(), trim.into()));
+    }
+}
+
+#[test]
 fn blocks_serve_only_their_place_and_class() {
     let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
     let address = pool.allocate(&upstream, place(1), 1000).expect("room");
@@ -546,7 +584,7 @@ proptest! {
         let mut live: Vec<(usize, u64)> = Vec::new();
         // What was queued when an address was freed.
         let mut freed: HashMap<usize, usize> = HashMap::new();
-        let mut peak = 0;
+        let (mut peak, mut asked) = (0, 0);
         for step in steps {
             match step {
                 Step::Allocate(bytes, owner) => {
@@ -558,6 +596,7 @@ proptest! {
                             prop_assert!(upstream.passed(&fence), "still in flight");
                             prop_assert!(lock(&upstream.state).blocks[&address] >= bytes);
                             live.push((address, bytes));
+                            asked += bytes;
                         }
                         Err(Refused::Limit) => {
                             let limit = pool.limit(DeviceId::new(1)).expect("a limit refuses");
@@ -607,6 +646,13 @@ proptest! {
             prop_assert_eq!(reading.reserved_bytes, upstream.held());
             prop_assert_eq!(reading.peak_reserved_bytes, upstream.most());
             prop_assert_eq!(reading.cached_bytes, upstream.held() - taken);
+            let ever_taken = lock(&upstream.state).taken;
+            let given = ever_taken - upstream.held();
+            let beyond = Beyond {
+                taken_bytes: ever_taken as i64 - asked as i64,
+                given_bytes: given as i64 - (asked - in_use) as i64,
+            };
+            prop_assert_eq!(reading.beyond, beyond);
             // All is on one device here.
             let of_device = pool.reading(DeviceId::new(1));
             prop_assert_eq!(PoolReading { limit_bytes: None, ..of_device }, PoolReading { limit_bytes: None, ..reading });

@@ -19,6 +19,7 @@ mod held;
 mod shelf;
 mod submissions;
 mod upstream;
+mod visits;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -29,6 +30,7 @@ use held::HeldMap;
 use shelf::{FORGOTTEN, FREE, Free, Held, Space};
 pub use submissions::Submissions;
 pub use upstream::{Place, Upstream};
+use visits::Visit;
 
 use crate::kind::{DeviceId, Kind, MAX_DEVICES};
 
@@ -218,7 +220,7 @@ impl<U: Upstream> Pool<U> {
         let account = self.account(&held.place);
         self.both(account, |a| a.unused(asked));
         // Asked again when it is put on the shelf: caching may have ended and begun meanwhile, and its fence is of before.
-        let is_kept = || self.is_caching() && held.era == self.era.load(Ordering::SeqCst);
+        let is_kept = || self.is_kept(&held);
         if let Some((space, shelf)) = held.shelf.as_ref().filter(|_| is_kept() && !account.is_over()) {
             let fence = upstream.fence(&held.place, held.bytes);
             if fence.is_none() {
@@ -278,8 +280,7 @@ impl<U: Upstream> Pool<U> {
         self.stop_caching();
         let spaces = std::mem::take(&mut *self.spaces.write().unwrap_or_else(PoisonError::into_inner));
         for space in spaces {
-            self.drain(upstream, &space);
-            upstream.release(space.place.owner);
+            self.retire(upstream, &space);
         }
         self.held.drain().iter().for_each(|held| self.forget(held));
     }
@@ -366,6 +367,19 @@ impl<U: Upstream> Pool<U> {
         self.caching.load(Ordering::SeqCst)
     }
 
+    /// Whether a block is of this time of caching.
+    fn is_kept(&self, held: &Held<U::Fence>) -> bool {
+        self.is_caching() && held.era == self.era.load(Ordering::SeqCst)
+    }
+
+    /// Puts a block back on its shelf that was looked at, or gives it back if it is not to be kept any more; the bytes that
+    /// went.
+    fn put_back(&self, upstream: &U, space: &Space<U::Fence>, shelf: usize, free: Free<U::Fence>) -> u64 {
+        let held = free.held.clone();
+        let kept = space.put_back(shelf, free, || self.is_kept(&held));
+        kept.err().map_or(0, |free| self.evict(upstream, &free))
+    }
+
     fn account(&self, place: &Place) -> &Account {
         &self.accounts[account_of(place)]
     }
@@ -419,8 +433,18 @@ impl<U: Upstream> Pool<U> {
             gone
         };
         for space in gone {
-            self.drain(upstream, &space);
-            upstream.release(space.place.owner);
+            self.retire(upstream, &space);
+        }
+    }
+
+    /// Ends a space that is in the list no more: what is cached goes back, and so does its owner, with the last thread that
+    /// is busy with a block of it.
+    fn retire(&self, upstream: &U, space: &Space<U::Fence>) {
+        if let Some(_visit) = Visit::new(upstream, space) {
+            space.visits.close();
+            for free in space.drain() {
+                self.evict(upstream, &free);
+            }
         }
     }
 
@@ -463,13 +487,15 @@ impl<U: Upstream> Pool<U> {
         if trimmed >= excess || account.reading().cached_bytes == 0 {
             return None;
         }
+        let visit = Visit::new(upstream, space)?;
         if let Some(free) = space.take_oldest(shelf) {
             if free.fence.as_ref().is_none_or(|fence| upstream.wait(fence)) {
                 return Some(free);
             }
-            space.put_back(shelf, free);
+            self.put_back(upstream, space, shelf, free);
             return None;
         }
+        drop(visit);
         // Other sizes wait for the same work; what comes to rest first makes room.
         let oldest = self.spaces().into_iter().filter(|space| account_of(&space.place) == own);
         let oldest = oldest.flat_map(|space| {
@@ -477,10 +503,11 @@ impl<U: Upstream> Pool<U> {
             oldest.into_iter().map(move |(since, shelf)| (since, space.clone(), shelf))
         });
         if let Some((_, space, shelf)) = oldest.min_by_key(|&(since, ..)| since)
+            && let Some(_visit) = Visit::new(upstream, &space)
             && let Some(free) = space.take_oldest(shelf)
         {
             let rested = free.fence.as_ref().is_none_or(|fence| upstream.wait(fence));
-            space.put_back(shelf, free);
+            self.put_back(upstream, &space, shelf, free);
             if rested {
                 self.trim_spaces(upstream, excess, Trim::Rested, |place| account_of(place) == own);
             }
@@ -563,6 +590,7 @@ impl<U: Upstream> Pool<U> {
     }
 
     fn drain(&self, upstream: &U, space: &Space<U::Fence>) -> u64 {
+        let Some(_visit) = Visit::new(upstream, space) else { return 0 };
         space.drain().iter().map(|free| self.evict(upstream, free)).sum()
     }
 
@@ -576,10 +604,11 @@ impl<U: Upstream> Pool<U> {
             let next = oldest.iter().enumerate().min_by_key(|(_, entry)| entry.0).map(|(n, _)| n);
             let Some(at) = next else { break };
             let (_, space, shelf) = oldest.swap_remove(at);
+            let Some(visit) = Visit::new(upstream, &space) else { continue };
             let Some(free) = space.take_oldest(shelf) else { continue };
             let rested = which == Trim::All || free.fence.as_ref().is_none_or(|fence| upstream.passed(fence));
             if !rested {
-                space.put_back(shelf, free);
+                gone += self.put_back(upstream, &space, shelf, free);
                 continue;
             }
             let bytes = self.evict(upstream, &free);
@@ -587,6 +616,7 @@ impl<U: Upstream> Pool<U> {
                 self.both(self.account(&free.held.place), Account::trimmed);
             }
             gone += bytes;
+            drop(visit);
             let next = space.oldest().into_iter().find(|&(_, n)| n == shelf);
             oldest.extend(next.map(|(since, shelf)| (since, space, shelf)));
         }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use super::class;
 use super::upstream::{Place, Upstream};
+use super::visits::Visits;
 use crate::sync::lock_std as lock;
 
 /// `Held::asked` of a block that the program does not use.
@@ -43,6 +44,8 @@ type Shelf<F> = Mutex<VecDeque<Free<F>>>;
 /// The free blocks of one place.
 pub(super) struct Space<F> {
     pub(super) place: Place,
+    /// Who is busy with its free blocks. A closed space keeps none.
+    pub(super) visits: Visits,
     shelves: Box<[Shelf<F>]>,
     /// How many free blocks there are, so that an empty space is passed over.
     count: AtomicUsize,
@@ -51,22 +54,42 @@ pub(super) struct Space<F> {
 impl<F> Space<F> {
     pub(super) fn new(place: Place) -> Self {
         let shelves = (0..class::COUNT).map(|_| Mutex::new(VecDeque::new())).collect();
-        Space { place, shelves, count: AtomicUsize::new(0) }
+        Space { place, visits: Visits::new(), shelves, count: AtomicUsize::new(0) }
     }
 
-    /// Keeps a block, unless `still` says no: asked under the lock, so that a shelf which is emptied after `still` has
-    /// turned stays empty.
+    /// Keeps a block as the newest, unless the space is closed or `still` says no: asked under the lock, so that a shelf
+    /// which is emptied after that has turned stays empty.
     pub(super) fn put(
         &self,
         shelf: usize,
         free: Free<F>,
         still: impl FnOnce() -> bool,
     ) -> Result<(), Free<F>> {
+        self.keep(shelf, free, still, VecDeque::push_back)
+    }
+
+    /// The same for a block from where [`Space::take_oldest`] found it.
+    pub(super) fn put_back(
+        &self,
+        shelf: usize,
+        free: Free<F>,
+        still: impl FnOnce() -> bool,
+    ) -> Result<(), Free<F>> {
+        self.keep(shelf, free, still, VecDeque::push_front)
+    }
+
+    fn keep(
+        &self,
+        shelf: usize,
+        free: Free<F>,
+        still: impl FnOnce() -> bool,
+        push: impl FnOnce(&mut VecDeque<Free<F>>, Free<F>),
+    ) -> Result<(), Free<F>> {
         let mut list = lock(&self.shelves[shelf]);
-        if !still() {
+        if self.visits.is_closed() || !still() {
             return Err(free);
         }
-        list.push_back(free);
+        push(&mut list, free);
         self.count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -89,12 +112,6 @@ impl<F> Space<F> {
     pub(super) fn take_oldest(&self, shelf: usize) -> Option<Free<F>> {
         let found = lock(&self.shelves[shelf]).pop_front();
         self.left(found)
-    }
-
-    /// Puts a block back to where [`Space::take_oldest`] found it.
-    pub(super) fn put_back(&self, shelf: usize, free: Free<F>) {
-        lock(&self.shelves[shelf]).push_front(free);
-        self.count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// When the oldest block of each shelf that has one was freed.

@@ -17,8 +17,10 @@ struct Fake {
     queued: AtomicUsize,
     done: AtomicUsize,
     waits: AtomicUsize,
-    /// What happens elsewhere while a fence is being asked for.
+    /// What happens elsewhere while a fence is being asked for, looked at, or waited for in vain.
     meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    while_looked_at: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    in_vain: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 #[derive(Default)]
@@ -95,11 +97,18 @@ impl Upstream for Fake {
     }
 
     fn passed(&self, fence: &usize) -> bool {
+        let meanwhile = self.while_looked_at.lock().expect("no panic").take();
+        meanwhile.into_iter().for_each(|happens| happens());
         self.done.load(SeqCst) >= *fence
     }
 
     fn wait(&self, fence: &usize) -> bool {
         self.waits.fetch_add(1, SeqCst);
+        let in_vain = self.in_vain.lock().expect("no panic").take();
+        if let Some(happens) = in_vain {
+            happens();
+            return false;
+        }
         self.done.fetch_max(*fence, SeqCst);
         true
     }
@@ -210,6 +219,59 @@ fn a_block_whose_fence_is_of_an_earlier_time_of_caching_is_not_kept() {
         elsewhere.set_policy(&Fake::default(), Policy::Caching);
     }));
     assert_eq!(pool.free(&upstream, address), Freed::Done);
+    assert_eq!((upstream.count(), pool.total().reserved_bytes), (0, 0));
+}
+
+/// A pool with a block of 8 MiB in flight, of a class that the next 8 MiB are of or not.
+fn in_flight(class: u64) -> (std::sync::Arc<Fake>, std::sync::Arc<Pool<Fake>>) {
+    let (upstream, pool) = (std::sync::Arc::new(Fake::default()), Pool::<Fake>::new(Policy::Caching));
+    let block = pool.allocate(&upstream, place(1), class).expect("room");
+    upstream.queue_work();
+    assert_eq!(pool.free(&upstream, block), Freed::Done);
+    (upstream, std::sync::Arc::new(pool))
+}
+
+#[test]
+fn a_block_that_was_looked_at_while_caching_ended_goes_back() {
+    for class in [8 * MIB, 7 * MIB] {
+        for is_trim in [true, false] {
+            let (upstream, pool) = in_flight(class);
+            let elsewhere = (upstream.clone(), pool.clone());
+            let end_caching = Box::new(move || elsewhere.1.set_policy(&elsewhere.0, Policy::Direct));
+            if is_trim {
+                *upstream.while_looked_at.lock().expect("no panic") = Some(end_caching);
+                pool.trim(&upstream, None, 1, Trim::Rested);
+            } else {
+                *upstream.in_vain.lock().expect("no panic") = Some(end_caching);
+                let block = pool.allocate(&upstream, place(1), 8 * MIB).expect("room");
+                pool.free(&upstream, block);
+            }
+            assert_eq!((upstream.count(), pool.total().cached_bytes), (0, 0), "{class} {is_trim}");
+        }
+    }
+}
+
+#[test]
+fn an_owner_outlives_a_block_that_is_being_looked_at() {
+    let (upstream, pool) = in_flight(8 * MIB);
+    lock(&upstream.state).abandoned.push(1);
+    let elsewhere = (upstream.clone(), pool.clone());
+    *upstream.while_looked_at.lock().expect("no panic") = Some(Box::new(move || {
+        let (upstream, pool) = elsewhere;
+        pool.owner_released(&upstream, 1);
+        assert_eq!(upstream.retained(), 1, "its block is in somebody's hands");
+    }));
+    assert_eq!(pool.trim(&upstream, None, 1, Trim::Rested), 8 * MIB);
+    assert_eq!((upstream.retained(), upstream.count()), (0, 0));
+}
+
+#[test]
+fn a_block_of_an_owner_that_was_let_go_of_is_not_kept() {
+    let (upstream, pool) = (Fake::default(), Pool::new(Policy::Caching));
+    let block = pool.allocate(&upstream, place(1), MIB).expect("room");
+    lock(&upstream.state).abandoned.push(1);
+    pool.owner_released(&upstream, 1);
+    assert_eq!(pool.free(&upstream, block), Freed::Done);
     assert_eq!((upstream.count(), pool.total().reserved_bytes), (0, 0));
 }
 

@@ -358,3 +358,16 @@ def test_a_forked_child_leaves_the_pool_alone(tmp_path):
     """
     ran = run(tmp_path, source, "--pool")
     assert (ran.exit_code, ran.stdout) == (0, "0 None\nTrue\nTrue\nTrue\n7 2.0\n"), ran.stderr
+
+
+def test_nothing_is_kept_where_launches_go_unseen(tmp_path):
+    source = """
+        import dpmem._native as n; n.hook_inject("dead-table")
+        import dpctl.memory as m
+        for _ in range(40):
+            m.MemoryUSMDevice(1 << 20)
+        print("watching" in n.hook_status()["mechanism"], n.pool_reading(None)["hits"], n.pool_status()[1:])
+    """
+    ran = run(tmp_path, source, "--pool")
+    assert (ran.exit_code, ran.stdout) == (0, "True 0 (False, True)\n"), ran.stderr
+    assert "doesn't tell when freed memory may be reused" in ran.stderr

@@ -4,7 +4,7 @@
 //! only calls it. The enumeration, the slots' originals, the typed calls and the coverage test all derive from it. To
 //! add a function, add a line here and a shim in [`crate::shims`].
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::abi::{Handle, Pointer, Rect, Spill, UrResult, WaitList};
 
@@ -155,6 +155,19 @@ functions! {
         (Handle, u32, usize, Pointer, *mut usize);
 }
 
+/// Whether nothing can be submitted without passing through a shim.
+static SUBMISSIONS_ARE_SEEN: AtomicBool = AtomicBool::new(false);
+
+/// Says so of the way in that is being used.
+pub(crate) fn set_submissions_are_seen(seen: bool) {
+    SUBMISSIONS_ARE_SEEN.store(seen, Ordering::Release);
+}
+
+/// Whether the runtime has no function that submits work and was not found in its table.
+pub(crate) fn submissions_are_seen() -> bool {
+    SUBMISSIONS_ARE_SEEN.load(Ordering::Acquire)
+}
+
 impl Function {
     /// The functions without which nothing true could be said.
     pub(crate) const ESSENTIAL: [Function; 5] = [
@@ -179,6 +192,11 @@ impl Function {
 
     /// One of these launches kernels, depending on the runtime's version.
     pub(crate) const LAUNCHING: [Function; 2] = [Function::KernelLaunch, Function::KernelLaunchWithArguments];
+
+    /// Whether it gives a queue something to do.
+    pub(crate) fn submits(self) -> bool {
+        self.name().starts_with("urEnqueue") && self.shim().is_some()
+    }
 
     /// Whether the runtime's own function has been found.
     pub(crate) fn is_known(self) -> bool {

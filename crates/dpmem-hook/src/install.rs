@@ -19,7 +19,7 @@ use dpmem_core::Kind;
 use crate::error::Error;
 use crate::locate::{self, Located, Route, Slot};
 use crate::memory::{mappings, replace_pointer};
-use crate::{fault, fork, pool, recorder, reference, trigger};
+use crate::{fault, fork, functions, pool, recorder, reference, trigger};
 
 /// Allocations of one thread that may go unseen before a way in counts as failed: the runtime answers some (of size
 /// zero, say) without asking an adapter.
@@ -343,6 +343,7 @@ fn swap(state: &mut State, located: Located) -> Result<(), Error> {
     }
     state.mechanism = Some(located.mechanism);
     state.gap = located.gap;
+    functions::set_submissions_are_seen(located.submissions_are_seen);
     state.phase = Phase::Installed;
     pool::came_in();
     reference::began();

@@ -66,6 +66,9 @@ pub(crate) struct Located {
     pub(crate) mechanism: String,
     /// What is not seen this way.
     pub(crate) gap: Option<&'static str>,
+    /// Whether every function that submits work and that the runtime has is among the slots: one that it has no entry
+    /// point for is one that it cannot use.
+    pub(crate) submissions_are_seen: bool,
 }
 
 /// Whether the runtime has filled its dispatch table, that is: whether SYCL is up.
@@ -86,9 +89,9 @@ pub(crate) fn locate(route: Route) -> Result<Located, Error> {
     if slots.is_empty() {
         return Err(Error::NoTable { module: library.name().to_string(), expected: TABLE_MIN });
     }
-    let (module, mut found) = match route {
+    let (module, mut found, submissions_are_seen) = match route {
         Route::Symbols => by_symbols(&libraries, &slots, &maps),
-        Route::Watching => (library.name().to_string(), by_watching(&slots, &maps)),
+        Route::Watching => (library.name().to_string(), by_watching(&slots, &maps), false),
     };
     match (fault::ordered(), route) {
         (Some(Fault::NoWayIn), _) | (Some(Fault::NoSymbols), Route::Symbols) => found.clear(),
@@ -103,7 +106,7 @@ pub(crate) fn locate(route: Route) -> Result<Located, Error> {
         Route::Watching => ("found by watching calls", Some(UNWATCHED)),
     };
     let mechanism = format!("Unified Runtime dispatch table of {module} ({way})");
-    Ok(Located { slots: found, mechanism, gap })
+    Ok(Located { slots: found, mechanism, gap, submissions_are_seen })
 }
 
 /// The libraries that can hold the table: the loader where there is one, then SYCL itself.
@@ -193,7 +196,7 @@ impl Drop for Stubbed<'_> {
     }
 }
 
-fn by_symbols(libraries: &[Library], slots: &[usize], maps: &[Mapping]) -> (String, Vec<Slot>) {
+fn by_symbols(libraries: &[Library], slots: &[usize], maps: &[Mapping]) -> (String, Vec<Slot>, bool) {
     let names: Vec<_> = Function::ALL.iter().map(|f| f.name()).collect();
     for library in libraries {
         let mut entries: Vec<_> = names.iter().map(|name| library.exported(name)).collect();
@@ -206,19 +209,28 @@ fn by_symbols(libraries: &[Library], slots: &[usize], maps: &[Mapping]) -> (Stri
         }
         let found: Vec<_> = Function::ALL
             .iter()
-            .zip(entries)
+            .zip(&entries)
             .filter_map(|(&function, entry)| {
                 // SAFETY: the symbol names an entry point of the runtime, and its table holds stubs, as was shown above.
-                let index = unsafe { stubs::probe(entry?) }?;
+                let index = unsafe { stubs::probe((*entry)?) }?;
                 Some(Slot { function, address: slots[index] })
             })
             .collect();
         if !found.is_empty() {
-            return (library.name().to_string(), found);
+            let is_seen = all_submissions_are_seen(&entries, &found);
+            return (library.name().to_string(), found, is_seen);
         }
     }
     let module = libraries.first().map_or_else(String::new, |library| library.name().to_string());
-    (module, Vec::new())
+    (module, Vec::new(), false)
+}
+
+/// `entries` are those of [`Function::ALL`], where the runtime has them.
+fn all_submissions_are_seen(entries: &[Option<usize>], found: &[Slot]) -> bool {
+    let is_found = |function: Function| found.iter().any(|slot| slot.function == function);
+    let mut submitting = Function::ALL.iter().zip(entries).filter(|(function, _)| function.submits());
+    Function::LAUNCHING.into_iter().any(is_found)
+        && submitting.all(|(&function, entry)| entry.is_none() || is_found(function))
 }
 
 /// Whether the entry points of `library` go through a table that holds stubs.
@@ -344,5 +356,33 @@ mod tests {
     fn without_a_runtime_there_is_nothing_to_find() {
         assert!(!runtime_is_up());
         assert_eq!(locate(Route::Symbols).err(), Some(Error::NoRuntime));
+    }
+
+    #[test]
+    fn a_function_that_submits_work_and_is_in_no_slot_is_noticed() {
+        let slots = |wanted: &dyn Fn(Function) -> bool| -> Vec<Slot> {
+            let found = Function::ALL.iter().filter(|&&function| wanted(function));
+            found.map(|&function| Slot { function, address: 8 }).collect()
+        };
+        let entries = |wanted: &dyn Fn(Function) -> bool| -> Vec<Option<usize>> {
+            Function::ALL.iter().map(|&function| wanted(function).then_some(8)).collect()
+        };
+        let old = |function| function != Function::KernelLaunchWithArguments;
+        let new = |function| function != Function::KernelLaunch;
+        assert!(all_submissions_are_seen(&entries(&old), &slots(&old)));
+        assert!(all_submissions_are_seen(&entries(&new), &slots(&new)));
+        assert!(
+            !all_submissions_are_seen(&entries(&|_| true), &slots(&old)),
+            "the runtime may use the other"
+        );
+        let unfilled = |function| function != Function::EnqueueFill && old(function);
+        assert!(!all_submissions_are_seen(&entries(&old), &slots(&unfilled)));
+        let unlaunched = |function| old(function) && new(function);
+        assert!(
+            !all_submissions_are_seen(&entries(&unlaunched), &slots(&unlaunched)),
+            "it has to launch somehow"
+        );
+        let unlisted = |function| function != Function::DeviceInfo && old(function);
+        assert!(all_submissions_are_seen(&entries(&old), &slots(&unlisted)), "that submits nothing");
     }
 }

@@ -33,7 +33,8 @@ pub(crate) fn newest() -> PyResult<Arc<Recording>> {
         PyRuntimeError::new_err(if dpmem_hook::is_forked_child() {
             dpmem_hook::Error::Forked.to_string()
         } else {
-            "dpmem has recorded nothing in this process: call dpmem.start() first, or use `dpmem run`".to_string()
+            "dpmem has recorded nothing in this process: call dpmem.start() first, or use `dpmem run`"
+                .to_string()
         })
     })
 }

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use dpmem_core::pool::Submissions;
 
 use crate::abi::{self, Handle, SUCCESS};
-use crate::functions::original;
+use crate::functions::{Function, original, submissions_are_seen};
 use crate::{devices, fault, fork};
 
 /// Markers of one queue that nobody has asked about; a queue with more gets new ones only when somebody does.
@@ -103,12 +103,9 @@ fn begin() {
     ON.store(true, Ordering::Release);
 }
 
-/// Whether markers can be put in and asked about in this runtime, and every launch is seen.
+/// Whether markers can be put in and asked about in this runtime, and everything that is submitted is seen.
 pub(super) fn is_possible() -> bool {
-    use crate::functions::Function;
-    let known =
-        Function::GUARDING.iter().all(|f| f.is_known()) && Function::LAUNCHING.iter().any(|f| f.is_known());
-    known && !is_lost()
+    Function::GUARDING.iter().all(|f| f.is_known()) && submissions_are_seen() && !is_lost()
 }
 
 /// Whether it can't be known any more when memory is at rest.
@@ -153,6 +150,8 @@ fn note_new(handle: Handle) {
             return;
         }
     }
+    // Whose memory the command may use is not known.
+    LOST.store(true, Ordering::Relaxed);
 }
 
 fn find_or_add(handle: Handle) -> Option<Arc<Queue>> {

@@ -47,5 +47,11 @@ fn a_wait_ends_for_the_queue_that_it_began_with_and_none_outlasts_the_counting()
     assert!(find(0x71 as Handle).is_none());
     assert!(!second.submissions.note(), "a thread that used it last finds out");
     assert!(!second.is_done(1, 1), "what was waited for is not known to be done");
+
+    // There is no runtime here that could say whose context a queue is of.
+    assert!(!is_lost());
+    noted(0x72 as Handle);
+    assert!(is_lost(), "a command that nobody waits for");
+    LOST.store(false, Ordering::Relaxed);
     switch(false);
 }

@@ -34,7 +34,8 @@ def enable_pool(limit: int | str | None = None) -> None:
     ValueError, TypeError
         `limit` is no size.
     RuntimeError
-        The runtime in this process can't be observed, or it can't be seen there when freed memory may be reused.
+        The runtime in this process can't be observed, or it can't be seen there when freed memory may be reused; or
+        `limit` is a share of the capacity of a device that doesn't tell it.
     """
     text = None if limit is None else _text(limit)
     _begin()
@@ -42,9 +43,20 @@ def enable_pool(limit: int | str | None = None) -> None:
     if _native.pool_status()[2]:
         disable_pool()
         raise RuntimeError("this runtime doesn't tell when freed memory may be reused, so nothing can be cached")
+    if text is not None and (unlimited := _without_limit()):
+        disable_pool()
+        raise RuntimeError(f"the capacity of {unlimited} is unknown: give the limit in bytes")
     with _tracking._lock:
         # What a job that is under way has switched on is the user's from now on.
         borrowed._began_recording = borrowed._began_caching = False
+
+
+def _without_limit() -> str | None:
+    """The devices in use that the limit for all does not hold for, in words."""
+    _runtime.name_devices()
+    for device in _runtime.devices() if _native.hook_runtime_is_up() else ():
+        _native.pool_limit_of(_runtime.root_filter(device))
+    return " and ".join(f"`{name}`" if name else "a device" for name in _native.pool_unlimited()) or None
 
 
 def disable_pool() -> None:

@@ -106,6 +106,8 @@ def finish(
         _runtime.name_devices()
     if used and _native.pool_status()[2]:
         notes = [*notes, "no pool: this runtime doesn't tell when freed memory may be reused"]
+    for name in _native.pool_unlimited() if used else ():
+        notes = [*notes, f"no limit on {name or 'a device'}: its capacity is unknown, so there is no share of it"]
     if _runtime.frozen():
         notes = [*notes, "gc.freeze() hides objects: blocks that only such objects hold are shown as the runtime's own"]
     held = None

@@ -424,3 +424,24 @@ def test_a_process_that_may_have_no_more_is_a_shortage(tmp_path, cls):
     ran = run(tmp_path, source, "--pool")
     assert ran.stdout == f"{cls.removeprefix('MemoryUSM').lower()} {1 << 30}\n1\n", ran.stderr
     assert "DPM503" in {finding["code"] for finding in ran.report["findings"]}
+
+
+def test_a_share_of_an_unknown_capacity_is_no_limit_and_is_said_to_be_none(tmp_path):
+    source = """
+        from dpmem import _native
+        _native.hook_inject("no-capacity")
+        import dpctl.memory as m, dpmem
+        kept = m.MemoryUSMDevice(1 << 20)
+        print(_native.pool_reading(dpmem.where(kept).device)["limit_bytes"])
+        try:
+            dpmem.enable_pool(limit="50%")
+        except RuntimeError as error:
+            print("capacity of `opencl:cpu:0` is unknown" in str(error), dpmem.is_tracking())
+    """
+    ran = run(tmp_path, source.replace("dpmem.enable_pool", "if False: dpmem.enable_pool"), "--limit", "50%")
+    assert ran.stdout == "None\n", ran.stderr
+    assert "no limit on opencl:cpu:0: its capacity is unknown" in " ".join(ran.stderr.split())
+    ran = run_plainly(tmp_path, source.replace("kept = ", "dpmem.start(); kept = "))
+    assert (ran.exit_code, ran.stdout) == (0, "None\nTrue True\n"), ran.stderr
+    ran = run(tmp_path, "import dpctl.memory as m; m.MemoryUSMDevice(1 << 20)", "--limit", "50%")
+    assert "no limit" not in ran.stderr

@@ -11,8 +11,9 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use dpmem_core::{DeviceId, Kind, MAX_DEVICES};
 
 use crate::abi::{self, Handle, Pointer, SUCCESS};
+use crate::fault::{self, Fault};
 use crate::functions::original;
-use crate::{fault, published};
+use crate::published;
 
 const HANDLES: usize = 256;
 
@@ -249,6 +250,9 @@ pub(crate) fn is_cpu_of_context(context: Handle) -> bool {
 
 /// What a device can hold, as the runtime says.
 pub(crate) fn capacity(device: DeviceId) -> Option<u64> {
+    if fault::ordered() == Some(Fault::NoCapacity) {
+        return None;
+    }
     device_bytes(device, abi::DEVICE_INFO_GLOBAL_MEM)
 }
 

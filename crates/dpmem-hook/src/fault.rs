@@ -19,6 +19,8 @@ pub enum Fault {
     DeadTable,
     /// The runtime takes no markers any more.
     NoMarkers,
+    /// The runtime doesn't say what a device can hold.
+    NoCapacity,
 }
 
 static FAULTS: AtomicU64 = AtomicU64::new(0);

@@ -54,6 +54,7 @@ pub use install::{
 pub use pool::{
     PoolStatus, Shortage, Stage, device_room, entry, on_shortage, places, poison, pool_adopt, pool_cache,
     pool_configure, pool_empty, pool_limit, pool_limit_of, pool_reading, pool_reset_peak, pool_status,
+    pool_unlimited,
 };
 pub use published::unpublish;
 pub use recorder::{Recording, adopt, recording, set_libraries, set_stack_depth};

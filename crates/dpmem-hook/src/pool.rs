@@ -44,6 +44,9 @@ static RESOLVED: [AtomicBool; MAX_DEVICES] = [const { AtomicBool::new(false) }; 
 /// The devices whose limit has been set for them alone.
 static OWN: [AtomicBool; MAX_DEVICES] = [const { AtomicBool::new(false) }; MAX_DEVICES];
 
+/// The devices for which the limit for all is a share of a capacity that is unknown. Goes with `RESOLVED`.
+static UNLIMITED: [AtomicBool; MAX_DEVICES] = [const { AtomicBool::new(false) }; MAX_DEVICES];
+
 struct Settings {
     /// What was asked for; the policy follows when the runtime has been found.
     caching: bool,
@@ -129,6 +132,17 @@ pub fn pool_limit_of(device: DeviceId) -> Option<u64> {
     }
     resolve(device);
     pool().limit(device)
+}
+
+/// The devices that the limit for all devices does not hold for, because it is a share of a capacity that is unknown.
+pub fn pool_unlimited() -> Vec<DeviceId> {
+    let is_set = |flags: &[AtomicBool], device: usize| flags[device].load(Ordering::Acquire);
+    let unlimited = |&n: &usize| is_set(&UNLIMITED, n) && is_set(&RESOLVED, n) && !is_set(&OWN, n);
+    if settings().limit.is_none() {
+        Vec::new()
+    } else {
+        (1..MAX_DEVICES).filter(unlimited).map(DeviceId::new).collect()
+    }
 }
 
 /// Gives cached memory back; the bytes that went.
@@ -290,6 +304,7 @@ fn resolve(device: DeviceId) {
             Size::Bytes(_) => Some(0),
             Size::Share(_) => devices::capacity(device),
         };
+        UNLIMITED[device.index()].store(capacity.is_none(), Ordering::Release);
         pool().put_limit(device, capacity.map(|capacity| size.of(capacity)));
     }
     resolved.store(true, Ordering::Release);

@@ -19,6 +19,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pool_cache, module)?)?;
     module.add_function(wrap_pyfunction!(pool_limit, module)?)?;
     module.add_function(wrap_pyfunction!(pool_limit_of, module)?)?;
+    module.add_function(wrap_pyfunction!(pool_unlimited, module)?)?;
     module.add_function(wrap_pyfunction!(pool_empty, module)?)?;
     module.add_function(wrap_pyfunction!(pool_status, module)?)?;
     module.add_function(wrap_pyfunction!(pool_reading, module)?)?;
@@ -80,6 +81,14 @@ fn pool_limit(py: Python<'_>, device: &str, limit: Option<u64>) -> PyResult<Opti
 fn pool_limit_of(py: Python<'_>, device: &str) -> Option<u64> {
     let device = dpmem_hook::devices().named(device)?;
     py.detach(|| dpmem_hook::pool_limit_of(device))
+}
+
+/// The devices that the limit for all devices does not hold for, because their capacity is unknown; a device without a
+/// name is None.
+#[pyfunction]
+fn pool_unlimited(py: Python<'_>) -> Vec<Option<String>> {
+    let devices = py.detach(dpmem_hook::pool_unlimited);
+    devices.into_iter().map(|device| dpmem_hook::devices().name_of(device)).collect()
 }
 
 /// Gives what is cached back; the bytes.

@@ -120,8 +120,8 @@ fn device_of_block(kind: Kind, named: &str, heard: Option<BlockOwner>) -> Device
     dpmem_hook::devices().named(named).unwrap_or(DeviceId::NONE)
 }
 
-/// For tests: orders a fault, "panic" (at the `after`-th event from now), "no-symbols", "no-way-in", "dead-table" or
-/// "no-markers".
+/// For tests: orders a fault, "panic" (at the `after`-th event from now), "no-symbols", "no-way-in", "dead-table",
+/// "no-markers" or "no-capacity".
 #[pyfunction]
 #[pyo3(signature = (fault, after = 1))]
 fn hook_inject(fault: &str, after: usize) -> PyResult<()> {
@@ -131,6 +131,7 @@ fn hook_inject(fault: &str, after: usize) -> PyResult<()> {
         "no-way-in" => Fault::NoWayIn,
         "dead-table" => Fault::DeadTable,
         "no-markers" => Fault::NoMarkers,
+        "no-capacity" => Fault::NoCapacity,
         _ => return Err(PyValueError::new_err(format!("expected the name of a fault, got `{fault}`"))),
     });
     Ok(())

@@ -19,8 +19,8 @@ def program(name, *arguments):
 
 
 def again_if_it_hangs(attempt, tries=3):
-    """What `attempt()` answers. Programs of several threads hang now and then without dpmem, too ("Hangs" in
-    docs/field-notes.md), so one that takes too long is run again."""
+    """What `attempt()` answers. Programs that keep several threads of SYCL's busy hang now and then without dpmem, too
+    ("Hangs" in docs/field-notes.md), so one that takes too long is run again."""
     for number in range(1, tries + 1):
         try:
             return attempt()

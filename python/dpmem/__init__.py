@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         empty_cache,
         enable_pool,
         on_out_of_memory,
+        remove_out_of_memory_callback,
         set_memory_limit,
         set_per_process_memory_fraction,
     )
@@ -97,6 +98,7 @@ __all__ = [
     "on_out_of_memory",
     "plan_chunks",
     "recording_gap",
+    "remove_out_of_memory_callback",
     "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
     "set_memory_limit",

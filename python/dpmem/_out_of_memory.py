@@ -1,7 +1,9 @@
 """What Python does in a shortage of device memory, and the error that explains itself.
 
-`_on_shortage` is called by the hook, inside an allocation of the program's: nothing may be raised from here. Every
-wait is bounded, and lets the GIL go.
+`_on_shortage` is called by the hook, inside an allocation of the program's. What it raises is the program's: it came
+out of a signal handler, or means to end the thread. The native side keeps such an exception, asks for nothing more but
+"interrupted", and has it raised in the place of the error that the allocation ends with. Faults of our own end here.
+Every wait is bounded, and lets the GIL go; the thread may end in any, when the interpreter goes.
 """
 
 from __future__ import annotations
@@ -16,11 +18,13 @@ from dpmem import _native, _recording, _runtime
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
+    from types import CodeType, FrameType
     from typing import Any
 
-#: How long queued work is waited for, in all and without anything getting free, in seconds.
-_WAIT_S, _PATIENCE_S = 120.0, 20.0
+#: How long queued work is waited for of which nothing ends, in seconds.
+_PATIENCE_S = 3600.0
+#: The search for queues takes at most this part of the time of a program that it doesn't help.
+_SEARCH_SHARE = 0.05
 #: Different failures that are kept for the report.
 _FAILURES_MAX = 256
 
@@ -38,12 +42,15 @@ _FACTS = (
 
 _callbacks: list[Callable[[Any], object]] = []
 _error: type | None = None
-#: Of each thread: `pending` is its newest failure until an exception has taken it, `last` its newest.
+#: Of each thread: `pending` is its newest failure until an exception has taken it, `last` its newest; `gave_up` is
+#: whether it has given waiting up and no failure has told so yet.
 _own = _thread._local()
 #: The newest of all.
 _last: Failure | None = None
 #: What failed, by place and reason, for the report.
 failures: dict[tuple[object, ...], dict[str, Any]] = {}
+#: When a search for queues, after one that did not help, is worthwhile again.
+_next_search = 0.0
 
 
 class Failure:
@@ -72,6 +79,8 @@ class Failure:
         self.referenced_bytes: int | None = None
         self.in_flight_bytes: int | None = None
         self.file, self.line, self.function = _user_line()
+        #: How long queued work was waited for of which nothing ended; None if waiting was not given up.
+        self.gave_up_after_s = _PATIENCE_S if getattr(_own, "gave_up", False) else None
         self.text = ""
 
 
@@ -80,15 +89,17 @@ def install() -> None:
     _native.pool_on_shortage(_on_shortage)
 
 
-def uninstall() -> None:
-    """The interpreter is about to go: nobody is to be called any more."""
-    _native.pool_on_shortage(None)
-
-
 def add_callback(callback: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Register a callback of the program."""
-    _callbacks.append(callback)
+    """Register a callback of the program, unless it is."""
+    if callback not in _callbacks:
+        _callbacks.append(callback)
     return callback
+
+
+def remove_callback(callback: Callable[[Any], object]) -> None:
+    """Call a callback of the program no more."""
+    if callback in _callbacks:
+        _callbacks.remove(callback)
 
 
 def last_out_of_memory() -> Any:
@@ -196,20 +207,62 @@ def _bind() -> None:
 
 def _on_shortage(stage: str, requested: int, kind: str, index: int, by_limit: bool, code: int) -> bool:
     try:
+        if stage == "interrupt":
+            return True  # the handlers of signals that have come have run on the way here
+        if stage == "interrupted":
+            return _make_way(sys._getframe().f_back)
         if stage == "wait":
-            return _wait(requested, _device_at(index))
+            return _wait(requested, _device_at(index) if by_limit else None)
+        if stage == "search":
+            return _search(requested, _device_at(index) if by_limit else None)
         if stage == "collect":
-            return _collect()
+            return gc.collect() > 0
         if stage == "callbacks":
             return _ask_callbacks(requested, kind, _device_at(index), by_limit)
         return _explain(requested, kind, _device_at(index), by_limit, sys._getframe().f_back)
-    except KeyboardInterrupt:
-        # The program gets it when it is back in its own code.
-        _thread.interrupt_main()
     except Exception as error:
+        if _is_from_handler(error) or (stage != "callbacks" and _is_foreign(error)):
+            raise
         # The program's request fails as it would have; that is all that can be done here.
         _native.process_write(2, f"dpmem: could not explain a failed allocation: {type(error).__name__}: {error}\n")
     return False
+
+
+def _is_from_handler(error: Exception) -> bool:
+    """Whether a signal handler that is in force now has raised it."""
+    import _signal  # type: ignore[import-not-found]
+
+    codes = set()
+    for number in range(1, _signal.NSIG):
+        handler: Any = _signal.getsignal(number)
+        handler = getattr(handler, "func", getattr(handler, "__func__", handler))  # of a partial, of a method
+        codes.add(getattr(handler, "__code__", None) or getattr(type(handler).__call__, "__code__", None))
+    return any(code in codes for code in _codes_of(error))
+
+
+def _is_foreign(error: Exception) -> bool:
+    """Whether it comes out of the program, of which only signal handlers can have run, or from another thread."""
+    if any(code.co_filename[:1] == "/" and _recording.is_own(code.co_filename) for code in _codes_of(error)):
+        return True
+    return type(error).__module__.partition(".")[0] not in ("builtins", "dpmem", "dpctl", "dpnp")
+
+
+def _codes_of(error: Exception) -> list[CodeType]:
+    codes = []
+    trace = error.__traceback__
+    while trace is not None:
+        codes.append(trace.tb_frame.f_code)
+        trace = trace.tb_next
+    return codes
+
+
+def _make_way(caller: FrameType | None) -> bool:
+    """Have the frame that is failing raise what is kept for it, whatever comes out of the call; whether it will."""
+    from dpmem import _conversion
+
+    # Where the frame can't be traced, the interpreter raises it before the next step, which is our class's `__init__`.
+    _bind()
+    return caller is not None and _conversion.replace_next(caller, lambda raised: None)
 
 
 def _device_at(index: int) -> str | None:
@@ -217,26 +270,45 @@ def _device_at(index: int) -> str | None:
     return _native.device_name_at(index)
 
 
-def _wait(requested: int, device: str | None) -> bool:
-    """Wait until there is room or no work is left; whether another try is worthwhile."""
+def _wait(requested: int, limited: str | None) -> bool:
+    """Wait until `limited`, a device with a limit, has room, or no work is left that dpctl knows of; whether there is
+    some."""
+    return _wait_for(_runtime.Waiting(search=False), requested, limited)
+
+
+def _search(requested: int, limited: str | None) -> bool:
+    """Look for queues whose work dpctl doesn't order, and wait for that; whether there was any.
+
+    The pool knows them without a search.
+    """
+    global _next_search
+    if _native.pool_status()[1] or time.monotonic() < _next_search:
+        return False
+    before = time.monotonic()
     waiting = _runtime.Waiting()
-    before = room_left(device)
-    deadline = time.monotonic() + _WAIT_S
-    patience = time.monotonic() + _PATIENCE_S
+    if not waiting.begun:
+        _next_search = time.monotonic() + (time.monotonic() - before) / _SEARCH_SHARE
+        return False
+    _wait_for(waiting, requested, limited)
+    return True
+
+
+def _wait_for(waiting: _runtime.Waiting, requested: int, limited: str | None) -> bool:
     pause = 0.0002
-    most = before
+    most, left, since = room_left(limited), waiting.left, time.monotonic()
     while not waiting.is_over():
-        now = time.monotonic()
-        room = room_left(device)
-        if room is not None and room >= requested:
-            return True
-        if room is not None and most is not None and room > most:
-            most, patience = room, now + _PATIENCE_S
-        if now > min(deadline, patience):
-            break
         time.sleep(pause)
         pause = min(2 * pause, 0.005)
-    return waiting.begun
+        room = room_left(limited)
+        if room is not None and room >= requested:
+            break
+        # Room, or the end of a piece of work: something gets done.
+        if waiting.left < left or (room is not None and most is not None and room > most):
+            most, left, since = room, waiting.left, time.monotonic()
+        elif time.monotonic() - since > _PATIENCE_S:
+            _own.gave_up = True
+            return False
+    return not waiting.is_over()
 
 
 def room_left(device: str | None) -> int | None:
@@ -248,23 +320,16 @@ def room_left(device: str | None) -> int | None:
     return int(limit - reading["reserved_bytes"] + reading["cached_bytes"])
 
 
-def _collect() -> bool:
-    if gc.collect() == 0:
-        return False
-    _runtime.drain(_PATIENCE_S)
-    return True
-
-
 def _ask_callbacks(requested: int, kind: str, device: str | None, by_limit: bool) -> bool:
     again = False
     for callback in list(_callbacks):
         shortage = Failure(requested, kind, device, by_limit)
         try:
             again = callback(shortage) is True or again
-        except Exception:
-            # As the interpreter tells of exceptions that nobody can catch.
-            sys.stderr.write(f"Exception ignored in {callback!r}, a callback of dpmem.on_out_of_memory:\n")
-            sys.excepthook(*sys.exc_info())
+        except Exception as error:
+            if _is_from_handler(error):
+                raise
+            _native.error_ignored(error, callback)
     return again
 
 
@@ -273,6 +338,7 @@ def _explain(requested: int, kind: str, device: str | None, by_limit: bool, call
     from dpmem import _conversion, _shortage_text
 
     failure = Failure(requested, kind, device, by_limit)
+    _own.gave_up = False
     _shortage_text.complete(failure)
     _last = _own.last = _own.pending = failure
     _keep(failure)

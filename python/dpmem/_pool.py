@@ -120,15 +120,24 @@ def on_out_of_memory(callback: Callable[[Any], object]) -> Callable[[Any], objec
     """Have `callback` called before an allocation fails for lack of memory, where a pool or a limit is on.
 
     It gets an object with `requested_bytes`, `device`, `kind` and `limit_bytes`, may free what the program can do
-    without, and returns True if another try is worthwhile. What it raises is shown and counts as False. Callbacks run
-    on the allocating thread, in the order of their registration. An allocation inside one gets what is cached and at
-    rest; beyond that it fails at once, with its own explanation.
+    without, and returns True if another try is worthwhile. An `Exception` that it raises is shown, counts as False, and
+    the next callback is called. Any other (`sys.exit` raises one), and what a signal handler raises meanwhile, goes on
+    to the program, in the place of the error.
 
-    Can be used as a decorator: the result is the callback.
+    Callbacks run on the allocating thread, in the order of their registration, and in several threads at once if
+    several run out. An allocation inside one gets what is cached and at rest; beyond that it fails at once, with its
+    own explanation. Registered twice, one is called once.
+
+    Can be used as a decorator: the result is the callback. `remove_out_of_memory_callback` is the way back.
     """
     if not callable(callback):
         raise TypeError(f"expected a function to call, got {callback!r}")
     return _out_of_memory.add_callback(callback)
+
+
+def remove_out_of_memory_callback(callback: Callable[[Any], object]) -> None:
+    """Have a callback of `on_out_of_memory` called no more. Does nothing if it isn't registered."""
+    _out_of_memory.remove_callback(callback)
 
 
 class borrowed:

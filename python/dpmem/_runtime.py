@@ -265,14 +265,15 @@ def busy_devices() -> set[str]:
     }
 
 
-def _queued_events(device: str | None) -> list[Any]:
-    """Events that end when all work that is queued now has ended, that of dpctl's host tasks included."""
+def _queued_events(device: str | None, search: bool) -> list[Any]:
+    """Events that end when all work that is queued now has ended, that of dpctl's host tasks included; without a
+    `search`, which goes through all objects there are, the work that dpctl orders."""
     events: list[Any] = []
     for queue, manager in managers():
         if _is_on(queue, device):
             events.extend(manager.submitted_events)
             events.extend(manager.host_task_events)
-    for queue in inventory()[1]:
+    for queue in inventory()[1] if search else ():
         if not _is_on(queue, device):
             continue
         try:
@@ -286,10 +287,15 @@ def _queued_events(device: str | None) -> list[Any]:
 class Waiting:
     """Queued work, that of one device or all, that is being waited for."""
 
-    def __init__(self, device: str | None = None) -> None:
-        self._events = unfinished(_queued_events(device)) if dpctl_module() is not None else []
+    def __init__(self, device: str | None = None, *, search: bool = True) -> None:
+        self._events = unfinished(_queued_events(device, search)) if dpctl_module() is not None else []
         #: Whether there was any.
         self.begun = bool(self._events)
+
+    @property
+    def left(self) -> int:
+        """How many pieces of it had not ended when that was last asked."""
+        return len(self._events)
 
     def is_over(self) -> bool:
         """Whether all that was queued at the beginning has ended; never waits."""

@@ -190,6 +190,9 @@ def _text(failure: Failure) -> str:
         held = _held_by(place)
         count = "1 block" if place["count"] == 1 else f"{_native.human_count(place['count'])} blocks"
         lines.append(f"    {size(place['bytes'])} in {count} from {at}{held}")
+    if failure.gave_up_after_s is not None:
+        waited = _native.human_duration(failure.gave_up_after_s)
+        lines.append(f"  queued work: waited for it, and nothing of it ended within {waited}")
     if failure.other_processes:
         lines.append(f"  other processes: {'; '.join(map(_process, failure.other_processes))}")
     lines.append(f"  what helps: {'; or '.join(_remedies(failure))}")

@@ -15,6 +15,7 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use dpmem_core::{Frame, LibraryPaths, RawFrame};
 
@@ -79,12 +80,38 @@ pub(crate) fn thread_has_gil() -> bool {
 /// What lies above on this thread may have let the GIL go without its bindings' knowledge, so the C API itself is asked.
 pub(crate) fn with_gil<T>(work: impl FnOnce() -> T) -> Option<T> {
     let api = api().filter(|api| api.this_thread() != 0)?;
-    // SAFETY: Python knows the thread, and whoever orders such work takes the order back before the interpreter goes.
-    let state = unsafe { (api.take_gil)() };
+    // SAFETY: Python knows the thread. If the interpreter is going, the thread stays in here.
+    let state = Held::around(|| unsafe { (api.take_gil)() });
     let result = work();
     // SAFETY: ends what was begun above, on the same thread.
     unsafe { (api.leave_gil)(state) };
     Some(result)
+}
+
+/// Keeps a thread that its interpreter ends from coming up through frames of ours.
+///
+/// An interpreter that is going, up to Python 3.13, has a thread that asks for the GIL unwound by force. Rust can neither
+/// let that pass nor catch it, and would abort the process. So the thread stays where it is until the process ends, as
+/// it does from Python 3.14 on.
+pub struct Held(());
+
+impl Held {
+    /// Does some work that ends the thread if the interpreter is going. No lock may be held, and nothing in `work` may
+    /// panic.
+    pub fn around<T>(work: impl FnOnce() -> T) -> T {
+        let held = Held(());
+        let result = work();
+        std::mem::forget(held);
+        result
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        loop {
+            std::thread::sleep(Duration::from_secs(3600));
+        }
+    }
 }
 
 /// Stops reading frames: the interpreter is about to go.

@@ -52,9 +52,9 @@ pub use install::{
     Phase, Status, arm, come_in, listen, prove, remove, runtime_is_up, start_now, status, stop, when_in,
 };
 pub use pool::{
-    PoolStatus, Shortage, Stage, device_room, entry, on_shortage, places, poison, pool_adopt, pool_cache,
-    pool_configure, pool_empty, pool_limit, pool_limit_of, pool_reading, pool_reset_peak, pool_status,
-    pool_unlimited,
+    Answer, PoolStatus, Shortage, Stage, device_room, entry, on_shortage, places, poison, pool_adopt,
+    pool_cache, pool_configure, pool_empty, pool_limit, pool_limit_of, pool_reading, pool_reset_peak,
+    pool_status, pool_unlimited,
 };
 pub use published::unpublish;
 pub use recorder::{Recording, adopt, recording, set_libraries, set_stack_depth};

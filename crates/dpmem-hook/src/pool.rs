@@ -20,7 +20,7 @@ use dpmem_core::pool::{Freed, Known, Place, Policy, Pool, PoolReading, Refused, 
 use dpmem_core::{DeviceId, Kind, MAX_DEVICES, Size};
 use runtime::Runtime;
 pub use runtime::poison;
-pub use shortage::{Shortage, Stage, on_shortage};
+pub use shortage::{Answer, Shortage, Stage, on_shortage};
 
 use crate::abi::{
     self, Handle, INVALID_VALUE, OUT_OF_DEVICE_MEMORY, Pointer, SUCCESS, USM_DEVICE_DESCRIPTOR,

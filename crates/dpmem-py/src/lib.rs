@@ -2,6 +2,7 @@
 //! here is meant to be called by users.
 
 mod accounting;
+mod calls;
 mod cli;
 mod devices;
 mod findings;

@@ -1,15 +1,17 @@
 //! The pool and the limits for Python, and what only Python can do in a shortage.
 
 use std::sync::{Mutex, PoisonError};
+use std::thread::ThreadId;
 
 use dpmem_core::pool::{PoolReading, Rescue};
 use dpmem_core::{DeviceId, Size};
-use dpmem_hook::{Shortage, Stage};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use dpmem_hook::{Answer, Shortage, Stage};
+use pyo3::exceptions::{PyMemoryError, PyRecursionError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::accounting::newest;
+use crate::calls;
 
 /// Registers this module's functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -28,6 +30,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pool_poison, module)?)?;
     module.add_function(wrap_pyfunction!(pool_on_shortage, module)?)?;
     module.add_function(wrap_pyfunction!(raised_instead, module)?)?;
+    module.add_function(wrap_pyfunction!(error_ignored, module)?)?;
     module.add_function(wrap_pyfunction!(hook_entry, module)?)?;
     module.add_function(wrap_pyfunction!(pool_places, module)?)?;
     module.add_function(wrap_pyfunction!(device_room, module)?)?;
@@ -182,7 +185,8 @@ fn device_name_at(index: usize) -> Option<String> {
     dpmem_hook::devices().name_of(DeviceId::new(index))
 }
 
-/// A trace function that raises what `decide(frame, event, argument)` answers, if anything, from no frame of its own.
+/// A trace function that raises what is kept for the thread or what `decide(frame, event, argument)` answers, if anything,
+/// from no frame of its own.
 #[pyfunction]
 fn raised_instead(
     decide: &Bound<'_, PyAny>,
@@ -190,43 +194,95 @@ fn raised_instead(
     event: &Bound<'_, PyAny>,
     argument: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let answer = decide.call1((frame, event, argument))?;
+    // The interpreter ends the tracing itself when its trace function raises.
+    if let Some(kept) = calls::take_kept() {
+        return Err(kept);
+    }
+    let answer = calls::call(decide, &(frame, event, argument).into_pyobject(decide.py())?)?;
     if answer.is_none() { Ok(()) } else { Err(PyErr::from_value(answer)) }
 }
 
-static ON_SHORTAGE: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
-
-/// Has `call(stage, bytes, kind, device number, by limit, code)` called in a shortage; its truth says whether it is
-/// worth another try. None: nobody.
+/// Tells of an exception as the interpreter does of those that nobody can catch.
 #[pyfunction]
-fn pool_on_shortage(py: Python<'_>, call: Option<Py<PyAny>>) {
-    let some = call.is_some();
-    let before = std::mem::replace(&mut *ON_SHORTAGE.lock().unwrap_or_else(PoisonError::into_inner), call);
-    drop(before);
-    py.detach(|| dpmem_hook::on_shortage(some.then_some(ask)));
+fn error_ignored(error: Bound<'_, PyAny>, r#where: &Bound<'_, PyAny>) {
+    let py = error.py();
+    PyErr::from_value(error).write_unraisable(py, Some(r#where));
 }
 
-fn ask(stage: Stage, shortage: &Shortage) -> bool {
+/// Whom to call, and which thread isn't to be any more.
+struct Callee {
+    call: Option<Py<PyAny>>,
+    leaving: Option<ThreadId>,
+}
+
+static ON_SHORTAGE: Mutex<Callee> = Mutex::new(Callee { call: None, leaving: None });
+
+/// Has `call(stage, bytes, kind, device number, by limit, code)` called in a shortage; its truth says whether it is
+/// worth another try. None: the calling thread, which takes the interpreter down, is not to come back in; others may be
+/// in there now, and go on until the interpreter stops them.
+#[pyfunction]
+fn pool_on_shortage(py: Python<'_>, call: Option<Py<PyAny>>) {
+    let mut callee = ON_SHORTAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    if call.is_none() {
+        callee.leaving = Some(std::thread::current().id());
+        return;
+    }
+    let before = std::mem::replace(&mut *callee, Callee { call, leaving: None });
+    drop(callee);
+    drop(before);
+    py.detach(|| dpmem_hook::on_shortage(ask));
+}
+
+fn callee(py: Python<'_>) -> Option<Py<PyAny>> {
+    let callee = ON_SHORTAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_leaving = callee.leaving.is_some_and(|leaving| leaving == std::thread::current().id());
+    callee.call.as_ref().filter(|_| !is_leaving).map(|call| call.clone_ref(py))
+}
+
+fn ask(stage: Stage, shortage: &Shortage) -> Answer {
     let asked = Python::try_attach(|py| {
-        let slot = ON_SHORTAGE.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(call) = slot.as_ref().map(|call| call.clone_ref(py)) else { return false };
-        drop(slot);
+        let Some(call) = callee(py) else { return Answer::No };
         // Whatever is being raised here must not get lost, nor come in between.
         let raised = PyErr::take(py);
-        let stage = match stage {
-            Stage::Wait => "wait",
-            Stage::Collect => "collect",
-            Stage::Callbacks => "callbacks",
-            Stage::Explain => "explain",
-        };
-        let Shortage { bytes, kind, device, by_limit, code } = *shortage;
-        let answer = call.call1(py, (stage, bytes, kind.name(), device.index(), by_limit, code));
-        // Python's side catches what it can; what is left is a fault of ours, and the program's request goes on.
-        let answer = answer.is_ok_and(|answer| answer.is_truthy(py).unwrap_or(false));
+        let answer = ask_with(call.bind(py), stage, shortage).unwrap_or(Answer::No);
         if let Some(raised) = raised {
             raised.restore(py);
         }
         answer
     });
-    asked.unwrap_or(false)
+    asked.unwrap_or(Answer::No)
+}
+
+fn ask_with(call: &Bound<'_, PyAny>, stage: Stage, shortage: &Shortage) -> PyResult<Answer> {
+    let py = call.py();
+    let stage = match stage {
+        Stage::Wait => "wait",
+        Stage::Search => "search",
+        Stage::Collect => "collect",
+        Stage::Callbacks => "callbacks",
+        Stage::Explain => "explain",
+        Stage::Interrupt => "interrupt",
+    };
+    let Shortage { bytes, kind, device, by_limit, code } = *shortage;
+    let say = |stage: &str| {
+        let arguments = (stage, bytes, kind.name(), device.index(), by_limit, code).into_pyobject(py)?;
+        calls::call(call, &arguments)
+    };
+    match say(stage) {
+        Ok(answer) => Ok(if answer.is_truthy()? { Answer::Yes } else { Answer::No }),
+        // Python's side keeps what is a fault of ours to itself, unless there is no room left for it to run in.
+        Err(error)
+            if error.is_instance_of::<PyRecursionError>(py) || error.is_instance_of::<PyMemoryError>(py) =>
+        {
+            Ok(Answer::No)
+        }
+        Err(error) => {
+            calls::keep(error);
+            let is_traced = say("interrupted").and_then(|answer| answer.is_truthy()).unwrap_or(false);
+            if !is_traced {
+                calls::raise_kept_soon(py);
+            }
+            Ok(Answer::Interrupted)
+        }
+    }
 }

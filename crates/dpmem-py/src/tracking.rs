@@ -4,7 +4,9 @@ use dpmem_core::{DeviceId, Kind};
 use dpmem_hook::{BlockOwner, Fault, Phase};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::calls;
 
 /// Registers this module's functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -101,7 +103,7 @@ fn hook_adopt(
     let kind = Kind::from_name(kind)
         .ok_or_else(|| PyValueError::new_err(format!("expected a USM kind, got `{kind}`")))?;
     // What it answers, or that it can't, is nothing to us.
-    let (_, heard) = dpmem_hook::observe_block(|| ask.call0(py));
+    let (_, heard) = dpmem_hook::observe_block(|| calls::call(ask.bind(py), &PyTuple::empty(py)));
     let device = device_of_block(kind, device, heard);
     dpmem_hook::adopt(address, bytes, kind, device).map_err(runtime_error)
 }
@@ -140,8 +142,8 @@ fn hook_inject(fault: &str, after: usize) -> PyResult<()> {
 /// Calls `ask()` and says which device handle the runtime was asked about meanwhile: (answer, handle), handle 0 for none.
 #[pyfunction]
 fn device_observe(py: Python<'_>, ask: Py<PyAny>) -> PyResult<(Py<PyAny>, usize)> {
-    let (answer, handle) = dpmem_hook::observe_device(|| ask.call0(py));
-    Ok((answer?, handle))
+    let (answer, handle) = dpmem_hook::observe_device(|| calls::call(ask.bind(py), &PyTuple::empty(py)));
+    Ok((answer?.unbind(), handle))
 }
 
 /// Names a device.

@@ -1,6 +1,9 @@
 //! The functions of the Python C API that are used, looked up in the running process.
 //!
 //! Looked up and not linked, because this crate knows no Python: a program without an interpreter can load it, too.
+//!
+//! They may unwind: an interpreter that is going (up to Python 3.13) ends the threads that ask for the GIL with
+//! `pthread_exit`. See [`super::Held`].
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -10,7 +13,7 @@ macro_rules! api {
     ($( $(#[$doc:meta])* $field:ident = $name:literal: fn($($argument:ty),*) -> $result:ty; )*) => {
         /// The functions.
         pub(super) struct Api {
-            $( $(#[$doc])* pub(super) $field: unsafe extern "C" fn($($argument),*) -> $result, )*
+            $( $(#[$doc])* pub(super) $field: unsafe extern "C-unwind" fn($($argument),*) -> $result, )*
             /// The type of code objects.
             pub(super) code_type: usize,
         }
@@ -29,7 +32,7 @@ macro_rules! api {
                             // SAFETY: the symbol is the C API function of that name; its signature is part of the
                             // documented C API.
                             unsafe {
-                                std::mem::transmute::<usize, unsafe extern "C" fn($($argument),*) -> $result>(address)
+                                std::mem::transmute::<usize, unsafe extern "C-unwind" fn($($argument),*) -> $result>(address)
                             }
                         },
                     )*

@@ -3,18 +3,23 @@
 //! The stages: give cached blocks at rest back; wait for work that is queued, also for what dpctl keeps alive for it;
 //! run Python's cyclic collector; call the program's callbacks. After each the request is tried again, and what helped
 //! is counted. Only for requests that failed for lack of memory ([`is_one`]): no stage helps one that is wrong in itself.
+//! Queued work is waited for as long as there is any, because it ends; [`PATIENCE`] is for work that doesn't.
 //!
 //! This is the one place on the hook path that may enter Python, and then only: on a thread that Python knows; with no
 //! lock of ours held (the shim has not entered the recording yet, and the pool has returned); and every wait is bounded.
 //! Waits of our own let the GIL be: a thread that holds it goes through Python to wait, which releases it.
 //!
 //! No stage begins inside another: a request that fails inside a callback, or inside a destructor that the collector
-//! runs, gets what is cached and at rest ([`overcome_inside`]), and otherwise fails at once and is explained. One that
+//! runs, gets what is cached and at rest ([`Way::out_inside`]), and otherwise fails at once and is explained. One that
 //! fails inside an explanation just fails.
+//!
+//! What a signal handler raises meanwhile ends the matter: the request fails with no stage more, and Python's side has the
+//! exception raised. So that it can, no wait is longer than [`SLICE`] without Python being asked.
 
 use std::cell::Cell;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::{PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dpmem_core::pool::{Place, Pool, Refused, Rescue, Trim};
 use dpmem_core::{DeviceId, Kind};
@@ -24,22 +29,39 @@ use super::{Request, guard};
 use crate::abi::{self, UrResult};
 use crate::{devices, fault, frames};
 
-/// How long queued work is waited for on this side, where Python does not take part.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long queued work is waited for on this side, in all and at a time.
+const PATIENCE: Duration = Duration::from_secs(3600);
+const SLICE: Duration = Duration::from_millis(50);
 /// How often callbacks that say that they have freed something are believed.
 const CALLBACK_ROUNDS: usize = 8;
 
 /// What Python is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Wait for queued work and what dpctl keeps alive for it.
+    /// Wait for the work that dpctl knows of and what it keeps alive for that, but no longer than there is no room; true
+    /// if there was some left.
     Wait,
+    /// Wait for the work in any queue that the program has; true if there was some.
+    Search,
     /// Run the cyclic collector.
     Collect,
     /// Call the program's callbacks; true if one says that it is worth another try.
     Callbacks,
     /// The request has failed: keep the reasons.
     Explain,
+    /// Let signal handlers run.
+    Interrupt,
+}
+
+/// What Python's side answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing came of it.
+    No,
+    /// Another try is worthwhile.
+    Yes,
+    /// An exception of the program's is under way and will be raised once the request has failed.
+    Interrupted,
 }
 
 /// A request that can't be served.
@@ -57,7 +79,7 @@ pub struct Shortage {
     pub code: i32,
 }
 
-type OnShortage = fn(Stage, &Shortage) -> bool;
+type OnShortage = fn(Stage, &Shortage) -> Answer;
 static ON_SHORTAGE: RwLock<Option<OnShortage>> = RwLock::new(None);
 
 thread_local! {
@@ -65,8 +87,8 @@ thread_local! {
 }
 
 /// Who does what only Python can do. Called on a thread that Python knows, with the GIL.
-pub fn on_shortage(call: Option<OnShortage>) {
-    *ON_SHORTAGE.write().unwrap_or_else(PoisonError::into_inner) = call;
+pub fn on_shortage(call: OnShortage) {
+    *ON_SHORTAGE.write().unwrap_or_else(PoisonError::into_inner) = Some(call);
 }
 
 /// What a thread is in the middle of.
@@ -103,14 +125,14 @@ pub(super) fn is_one(refused: Refused<UrResult>) -> bool {
     }
 }
 
-fn ask_python(stage: Stage, shortage: &Shortage) -> bool {
+fn ask_python(stage: Stage, shortage: &Shortage) -> Answer {
     // Inside our own part of a shim no other call of the program's may be served.
     if fault::is_inside() {
-        return false;
+        return Answer::No;
     }
     let call = *ON_SHORTAGE.read().unwrap_or_else(PoisonError::into_inner);
-    let Some(call) = call else { return false };
-    frames::with_gil(|| call(stage, shortage)).unwrap_or(false)
+    let Some(call) = call else { return Answer::No };
+    frames::with_gil(|| call(stage, shortage)).unwrap_or(Answer::No)
 }
 
 /// The runtime has refused a request that does not go through the pool.
@@ -137,100 +159,134 @@ pub(super) fn overcome(
     first: Refused<UrResult>,
     ask: impl Fn() -> Result<usize, Refused<UrResult>>,
 ) -> Result<usize, Refused<UrResult>> {
-    let Some(_entered) = Entered::new(Inside::Rescue) else {
-        return overcome_inside(pool, runtime, request, place, first, ask);
-    };
-    let bytes = request.bytes as u64;
-    let mut last = first;
-    let mut again = |rescue: Rescue| match ask() {
-        Ok(address) => {
-            pool.rescued(&place, rescue);
-            Some(Ok(address))
-        }
-        Err(refused) => {
-            last = refused;
-            (!is_one(refused)).then_some(Err(refused))
-        }
-    };
-    // A request that could not even be served by an empty device needs no waiting.
-    let hopeless = is_hopeless(pool, &place, bytes);
-    if !hopeless {
-        if pool.trim(runtime, Some(account(&place)), bytes, Trim::Rested) > 0
-            && let Some(answer) = again(Rescue::Trim)
-        {
-            return answer;
-        }
-        let shortage = shortage_of(request, first);
-        wait_natively(&place);
-        ask_python(Stage::Wait, &shortage);
-        // What was freed by then is at rest, whether there is a marker to say so or not. Even if there was nothing to
-        // wait for: then it may have ended a moment ago.
-        pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
-        if let Some(answer) = again(Rescue::Wait) {
-            return answer;
-        }
-        if ask_python(Stage::Collect, &shortage) {
-            pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
-            if let Some(answer) = again(Rescue::Collect) {
-                return answer;
-            }
-        }
-    }
+    let entered = Entered::new(Inside::Rescue);
     let shortage = shortage_of(request, first);
-    for _ in 0..CALLBACK_ROUNDS {
-        if !ask_python(Stage::Callbacks, &shortage) {
-            break;
-        }
-        pool.trim(runtime, Some(account(&place)), bytes, Trim::All);
-        if let Some(answer) = again(Rescue::Callback) {
-            return answer;
-        }
+    let mut way = Way { pool, runtime, place, shortage, ask, last: first };
+    let end = if entered.is_some() { way.out() } else { way.out_inside() };
+    match end {
+        Break(End::Served(address)) => return Ok(address),
+        Break(End::Interrupted) => {}
+        Break(End::Refused) | Continue(()) => explain_refusal(request, way.last),
     }
-    explain_refusal(request, last);
-    Err(last)
+    Err(way.last)
 }
 
-/// The same on a thread that is inside a stage already, for what that has freed: without Python, and giving nothing back
-/// that is not at rest, as such a free may wait for work that needs the GIL.
-fn overcome_inside(
-    pool: &Pool<Runtime>,
-    runtime: &Runtime,
-    request: &Request,
+/// How the search for a way out ended.
+enum End {
+    Served(usize),
+    Interrupted,
+    /// For something else than lack of memory.
+    Refused,
+}
+
+struct Way<'a, F> {
+    pool: &'a Pool<Runtime>,
+    runtime: &'a Runtime,
     place: Place,
-    first: Refused<UrResult>,
-    ask: impl Fn() -> Result<usize, Refused<UrResult>>,
-) -> Result<usize, Refused<UrResult>> {
-    let bytes = request.bytes as u64;
-    let mut last = first;
-    for rescue in [Rescue::Trim, Rescue::Wait] {
-        if is_hopeless(pool, &place, bytes) {
-            break;
+    shortage: Shortage,
+    ask: F,
+    last: Refused<UrResult>,
+}
+
+impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
+    fn out(&mut self) -> ControlFlow<End> {
+        // A request that could not even be served by an empty device needs no waiting.
+        if !is_hopeless(self.pool, &self.place, self.shortage.bytes) {
+            if self.trim(Trim::Rested) > 0 {
+                self.again(Rescue::Trim)?;
+            }
+            self.wait(Rescue::Wait)?;
+            if self.python(Stage::Search)? {
+                self.after_trim(Rescue::Wait)?;
+            }
+            if self.python(Stage::Collect)? {
+                self.wait(Rescue::Collect)?;
+            }
         }
-        if rescue == Rescue::Wait
-            && let Some(fence) = guard::fence(place.owner, u64::MAX)
-        {
-            guard::wait(&fence, runtime::patience());
+        for _ in 0..CALLBACK_ROUNDS {
+            if !self.python(Stage::Callbacks)? {
+                break;
+            }
+            self.after_trim(Rescue::Callback)?;
         }
-        if pool.trim(runtime, Some(account(&place)), bytes, Trim::Rested) > 0 {
-            match ask() {
-                Ok(address) => {
-                    pool.rescued(&place, rescue);
-                    return Ok(address);
-                }
-                Err(refused) => last = refused,
+        Continue(())
+    }
+
+    /// The same on a thread that is inside a stage already, for what that has freed: without Python, and giving nothing
+    /// back that is not at rest, as such a free may wait for work that needs the GIL.
+    fn out_inside(&mut self) -> ControlFlow<End> {
+        if is_hopeless(self.pool, &self.place, self.shortage.bytes) {
+            return Continue(());
+        }
+        for rescue in [Rescue::Trim, Rescue::Wait] {
+            if rescue == Rescue::Wait
+                && let Some(fence) = guard::fence(self.place.owner, u64::MAX)
+            {
+                guard::wait(&fence, runtime::patience());
+            }
+            if self.trim(Trim::Rested) > 0 {
+                self.again(rescue)?;
+            }
+        }
+        Continue(())
+    }
+
+    /// Waits until the request can be served or no work is left. What was freed by then is at rest, whether there is a
+    /// marker to say so or not. Another try is made even if there was nothing to wait for: it may have ended a moment ago.
+    fn wait(&mut self, rescue: Rescue) -> ControlFlow<End> {
+        let deadline = Instant::now() + PATIENCE;
+        self.wait_natively(rescue, deadline)?;
+        loop {
+            let is_work_left = self.python(Stage::Wait)?;
+            self.after_trim(rescue)?;
+            if !is_work_left || Instant::now() >= deadline {
+                return Continue(());
             }
         }
     }
-    explain_refusal(request, last);
-    Err(last)
-}
 
-/// Waits for what the queues of the context have been given, unless this thread holds the GIL: then Python waits.
-fn wait_natively(place: &Place) {
-    if !frames::thread_has_gil()
-        && let Some(fence) = guard::fence(place.owner, u64::MAX)
-    {
-        guard::wait(&fence, PATIENCE);
+    /// Waits for what the queues of the context have been given, unless this thread holds the GIL: then Python waits.
+    fn wait_natively(&mut self, rescue: Rescue, deadline: Instant) -> ControlFlow<End> {
+        if frames::thread_has_gil() {
+            return Continue(());
+        }
+        let Some(fence) = guard::fence(self.place.owner, u64::MAX) else { return Continue(()) };
+        while !guard::wait(&fence, SLICE) && !guard::is_lost() && Instant::now() < deadline {
+            if self.trim(Trim::Rested) > 0 {
+                self.again(rescue)?;
+            }
+            self.python(Stage::Interrupt)?;
+        }
+        Continue(())
+    }
+
+    fn after_trim(&mut self, rescue: Rescue) -> ControlFlow<End> {
+        self.trim(Trim::All);
+        self.again(rescue)
+    }
+
+    fn trim(&self, which: Trim) -> u64 {
+        self.pool.trim(self.runtime, Some(account(&self.place)), self.shortage.bytes, which)
+    }
+
+    fn again(&mut self, rescue: Rescue) -> ControlFlow<End> {
+        match (self.ask)() {
+            Ok(address) => {
+                self.pool.rescued(&self.place, rescue);
+                Break(End::Served(address))
+            }
+            Err(refused) => {
+                self.last = refused;
+                if is_one(refused) { Continue(()) } else { Break(End::Refused) }
+            }
+        }
+    }
+
+    fn python(&self, stage: Stage) -> ControlFlow<End, bool> {
+        match ask_python(stage, &self.shortage) {
+            Answer::Interrupted => Break(End::Interrupted),
+            answer => Continue(answer == Answer::Yes),
+        }
     }
 }
 

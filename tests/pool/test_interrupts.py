@@ -1,0 +1,264 @@
+"""What signal handlers, `sys.exit` and other threads raise in the midst of a shortage reaches the program, once."""
+
+import pytest
+from pooling import run_plainly
+
+#: What raises, and as what it has to arrive. `strike()` has the signal come.
+SIGNALS = {
+    "ctrl-c": ("signal.SIGINT", "signal.default_int_handler", "KeyboardInterrupt"),
+    "timeout": ("signal.SIGALRM", "late", "TimeoutError"),
+    "exit": ("signal.SIGTERM", "leave", "SystemExit"),
+}
+#: Where the signal comes.
+STAGES = {
+    "wait": "wrap(_runtime.Waiting, 'is_over')",
+    "callback": "dpmem.on_out_of_memory(lambda shortage: (strike(), True)[1])",
+    "explain": "wrap(_shortage_text, 'complete')",
+}
+#: What fails: an allocation of dpctl's, and a temporary of dpnp's C++.
+REQUESTS = {"dpctl": "m.MemoryUSMDevice(1 << 20)", "dpnp": "dpnp.sum(x)"}
+
+PROGRAM = """
+    import signal, sys, time, dpnp, dpctl.memory as m, dpmem
+    from dpmem import _runtime, _shortage_text
+    x = dpnp.ones(1 << 20, dtype="f8")
+    dpnp.sum(dpnp.ones(4))
+    dpmem.set_memory_limit(dpmem.memory_reserved() + 100 if dpmem.is_tracking() else 8 << 20)
+
+    def late(number, frame):
+        signal.signal(number, signal.SIG_DFL)
+        raise TimeoutError("time is up")
+
+    def leave(number, frame):
+        sys.exit(7)
+
+    struck = 0
+    def strike():
+        global struck
+        struck += 1
+        signal.raise_signal({signal})
+
+    def wrap(where, name):
+        real = getattr(where, name)
+        def wrapped(*arguments):
+            strike()
+            return real(*arguments)
+        setattr(where, name, wrapped)
+
+    dpmem.on_out_of_memory(lambda shortage: False)
+    {stage}
+    signal.signal({signal}, {handler})
+    tracer = (lambda *event: None) if {traced} else None
+    sys.settrace(tracer)
+    raised = []
+    try:
+        {request}
+    except BaseException as error:
+        raised.append(error)
+    try:
+        for _ in range(10_000):
+            time.sleep(0)
+    except BaseException as error:
+        raised.append(error)
+    sys.settrace(None)
+    print([type(error).__name__ for error in raised], struck)
+"""
+
+
+def interrupted(tmp_path, *, how, stage, request, traced=False):
+    number, handler, kind = SIGNALS[how]
+    source = PROGRAM.format(
+        signal=number, handler=handler, stage=STAGES[stage], request=REQUESTS[request], traced=traced
+    )
+    return run_plainly(tmp_path, source), kind
+
+
+@pytest.mark.parametrize(
+    ("how", "stage", "request_"),
+    [
+        ("ctrl-c", "wait", "dpctl"),
+        ("ctrl-c", "explain", "dpnp"),
+        ("timeout", "wait", "dpnp"),
+        ("timeout", "explain", "dpctl"),
+        ("exit", "callback", "dpnp"),
+    ],
+)
+def test_what_a_signal_handler_raises_comes_in_the_place_of_the_error(tmp_path, how, stage, request_):
+    ran, kind = interrupted(tmp_path, how=how, stage=stage, request=request_)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, f"['{kind}'] 1\n", "")
+
+
+@pytest.mark.parametrize("request_", list(REQUESTS))
+def test_it_comes_where_the_thread_is_traced(tmp_path, request_):
+    ran, kind = interrupted(tmp_path, how="ctrl-c", stage="wait", request=request_, traced=True)
+    kinds, struck = ran.stdout.rsplit(" ", 1)
+    assert (ran.exit_code, int(struck), ran.stderr) == (0, 1, "")
+    assert kinds.count(kind) == 1, "the error may come first there, but the interrupt comes"
+
+
+def test_an_interrupt_reaches_a_thread_that_waits_for_the_devices_work(tmp_path):
+    source = """
+        import signal, threading, dpctl, dpctl.memory as m, dpmem
+        size, queue = 128 << 20, dpctl.SyclQueue()
+        here, there = m.MemoryUSMDevice(size, queue=queue), m.MemoryUSMDevice(size, queue=queue)
+        here.memset(1), there.memset(1)
+        dpmem.enable_pool(2 * size + (2 << 20))
+        events = []
+        for _ in range(60):
+            events = [queue.memcpy_async(there, here, size, events)]
+        try:
+            threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
+            kept = [m.MemoryUSMDevice(900_000, queue=queue) for _ in range(3)]
+        except KeyboardInterrupt:
+            print(events[0].execution_status)
+            events[0].wait()
+    """
+    ran = run_plainly(tmp_path, source)
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.stdout in ("event_status_type.running\n", "event_status_type.submitted\n")
+
+
+def test_a_fault_of_ours_is_told_and_the_request_fails_as_ever(tmp_path):
+    source = """
+        import dpctl.memory as m, dpmem
+        from dpmem import _runtime
+        kept = m.MemoryUSMDevice(1 << 19)
+        dpmem.set_memory_limit("1MiB")
+        _runtime.Waiting.left = property(len)  # it has no length
+        try:
+            m.MemoryUSMDevice(1 << 20)
+        except dpmem.OutOfDeviceMemory as error:
+            print(error.requested_bytes)
+    """
+    ran = run_plainly(tmp_path, source)
+    assert (ran.exit_code, ran.stdout) == (0, f"{1 << 20}\n"), ran.stderr
+    told = "dpmem: could not explain a failed allocation: TypeError: object of type 'Waiting' has no len()\n"
+    assert ran.stderr == told
+
+
+def test_a_callback_may_end_the_program_and_others_are_called_after_one_that_fails(tmp_path):
+    source = """
+        import sys, dpctl.memory as m, dpmem
+        kept = m.MemoryUSMDevice(1000)
+        dpmem.set_memory_limit("1MiB")
+        called = []
+        @dpmem.on_out_of_memory
+        def removed(shortage):
+            called.append("removed")
+        @dpmem.on_out_of_memory
+        def broken(shortage):
+            called.append("broken")
+            raise ValueError("no good")
+        @dpmem.on_out_of_memory
+        def last(shortage):
+            called.append("last")
+            if len(called) > 3:
+                sys.exit(5)
+        assert dpmem.on_out_of_memory(last) is last
+        dpmem.remove_out_of_memory_callback(removed)
+        dpmem.remove_out_of_memory_callback(print)
+        try:
+            m.MemoryUSMDevice(2 << 20)
+        except dpmem.OutOfDeviceMemory:
+            print(called, flush=True)
+        m.MemoryUSMDevice(2 << 20)
+    """
+    ran = run_plainly(tmp_path, source)
+    assert (ran.exit_code, ran.stdout) == (5, "['broken', 'last']\n"), ran.stderr
+    assert ran.stderr.count("Exception ignored in: <function broken at") == 2
+    assert ran.stderr.count("ValueError: no good") == 2
+
+
+LEAVING = """
+    import threading, time, dpctl.memory as m, dpmem
+    from dpmem import _runtime
+    kept = m.MemoryUSMDevice(1000)
+    dpmem.enable_pool("1MiB")
+    inside = threading.Event()
+    {trap}
+    def work():
+        m.MemoryUSMDevice(2000)
+        kept = m.MemoryUSMDevice(900_000)
+        m.MemoryUSMDevice(900_000)
+    threading.Thread(target=work, daemon=True).start()
+    inside.wait()
+    print("leaving")
+"""
+CALLBACK = """
+    @dpmem.on_out_of_memory
+    def forever(shortage):
+        inside.set()
+        while True:
+            time.sleep(0.0001)
+"""
+WAIT = """
+    def forever(self):
+        inside.set()
+        return False
+    _runtime.Waiting.is_over = forever
+"""
+
+
+@pytest.mark.parametrize("trap", [CALLBACK, WAIT], ids=["callback", "wait"])
+def test_the_program_may_leave_while_a_daemon_thread_has_run_out(tmp_path, trap):
+    ran = run_plainly(tmp_path, LEAVING.format(trap=trap))
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "leaving\n", "")
+
+
+def test_the_program_may_leave_while_daemon_threads_fail(tmp_path):
+    source = """
+        import threading, time, dpctl.memory as m, dpmem
+        kept = m.MemoryUSMDevice(1000)
+        dpmem.enable_pool("64MiB")
+        failed = threading.Semaphore(0)
+        def work():
+            while True:
+                try:
+                    m.MemoryUSMDevice(1 << 45)
+                except MemoryError:
+                    failed.release()
+        for _ in range(2):
+            threading.Thread(target=work, daemon=True).start()
+        for _ in range(6):
+            failed.acquire()
+        print("leaving")
+    """
+    ran = run_plainly(tmp_path, source)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "leaving\n", "")
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_what_another_thread_sends_into_a_thread_comes_there(tmp_path, traced):
+    source = f"""
+        import ctypes, sys, threading, dpctl.memory as m, dpmem
+        from dpmem import _runtime
+        class Stop(BaseException):
+            pass
+        first = m.MemoryUSMDevice(100)
+        dpmem.set_memory_limit("1MiB")
+        real = _runtime.Waiting.is_over
+        def wrapped(self):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), ctypes.py_object(Stop))
+            return real(self)
+        _runtime.Waiting.is_over = wrapped
+        def work():
+            raised = []
+            if {traced}:
+                sys.settrace(lambda *event: None)
+            try:
+                kept = m.MemoryUSMDevice(900_000)
+                m.MemoryUSMDevice(900_000)
+            except BaseException as error:
+                raised.append(error)
+            try:
+                for _ in range(10_000):
+                    threading.get_ident()
+            except BaseException as error:
+                raised.append(error)
+            print([type(error).__name__ for error in raised].count("Stop"))
+        worker = threading.Thread(target=work)
+        worker.start()
+        worker.join()
+    """
+    ran = run_plainly(tmp_path, source)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "1\n", "")

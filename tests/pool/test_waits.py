@@ -1,0 +1,111 @@
+"""How long a shortage waits for queued work, and what it costs."""
+
+import types
+
+import pytest
+from pooling import run, run_plainly
+
+from dpmem import _out_of_memory
+
+#: A program that keeps at most three of its results, and for which a second is as long as an hour.
+SLOW = """
+    import dpnp, dpmem, time, types
+    from dpmem import _out_of_memory
+    n = 1500
+    x = dpnp.ones((n, n))
+    x[:9] @ x[:, :9]
+    _out_of_memory.time = types.SimpleNamespace(
+        monotonic=lambda: time.monotonic() * {faster}, sleep=time.sleep
+    )
+    {on}
+    try:
+        for _ in range(8):
+            x @ x.T
+    except dpmem.OutOfDeviceMemory as error:
+        print(error)
+    else:
+        print("done")
+"""
+
+
+@pytest.mark.parametrize("on", ["dpmem.set_memory_limit", "dpmem.enable_pool"], ids=["limit", "pool"])
+def test_queued_work_is_waited_for_however_long_it_takes(tmp_path, on):
+    # A product takes some 0.2 s, which are two minutes then.
+    ran = run_plainly(tmp_path, SLOW.format(faster=600, on=f"{on}(4 * n * n * 8 + 100_000)"))
+    assert (ran.exit_code, ran.stdout) == (0, "done\n"), ran.stderr
+
+
+class Work:
+    """Queued work of which a piece ends every so many seconds of a clock of its own."""
+
+    def __init__(self, pieces, seconds):
+        self.left, self._pieces, self._seconds, self.now = pieces, pieces, seconds, 0.0
+
+    def is_over(self):
+        self.left = max(self._pieces - int(self.now / self._seconds), 0)
+        return self.left == 0
+
+    def clock(self):
+        return types.SimpleNamespace(monotonic=lambda: self.now, sleep=self._sleep)
+
+    def _sleep(self, seconds):
+        self.now += 10.0
+
+
+def test_what_gets_done_is_waited_for_and_what_never_ends_is_given_up_and_told(monkeypatch):
+    slow = Work(pieces=50, seconds=1800)
+    monkeypatch.setattr(_out_of_memory, "time", slow.clock())
+    assert _out_of_memory._wait_for(slow, 1000, None) is False
+    assert slow.now >= 50 * 1800
+    assert _out_of_memory.Failure(1000, "host", None, by_limit=True).gave_up_after_s is None
+    stuck = Work(pieces=1, seconds=1e9)
+    monkeypatch.setattr(_out_of_memory, "time", stuck.clock())
+    assert _out_of_memory._wait_for(stuck, 1000, None) is False
+    assert 3600 < stuck.now < 3700
+    failure = _out_of_memory.Failure(1000, "host", None, by_limit=True)
+    _out_of_memory._own.gave_up = False
+    from dpmem import _shortage_text
+
+    _shortage_text.complete(failure)
+    assert "queued work: waited for it, and nothing of it ended within" in failure.text
+
+
+def test_a_rescue_looks_at_no_object_of_the_program(tmp_path):
+    source = """
+        import dpnp
+        from dpmem import _runtime
+        x = dpnp.ones((700, 700))
+        x[:9] @ x[:, :9]
+        real, searches = _runtime.inventory, []
+        _runtime.inventory = lambda *arguments: searches.append(1) or real(*arguments)
+        for _ in range(20):
+            x @ x.T
+        print(len(searches))
+        _runtime.inventory = real
+    """
+    ran = run(tmp_path, source, "--limit", str(4 * 700 * 700 * 8 + 100_000))
+    assert (ran.exit_code, ran.stdout) == (0, "0\n"), ran.stderr
+    assert ran.report["pool"]["rescued_by"]["wait"] > 0
+
+
+def test_work_that_dpctl_does_not_order_is_found_and_waited_for(tmp_path):
+    source = """
+        import dpctl, dpctl.memory as m, dpmem
+        from dpmem import _runtime
+        queue = dpctl.SyclQueue()
+        big, other = m.MemoryUSMDevice(64 << 20, queue=queue), m.MemoryUSMDevice(64 << 20, queue=queue)
+        event = queue.memcpy_async(big, other, 64 << 20)
+        dpmem.set_memory_limit("1MiB")
+        waited = []
+        class Waiting(_runtime.Waiting):
+            def __init__(self, device=None, *, search=True):
+                super().__init__(device, search=search)
+                waited.append((search, self.begun))
+        _runtime.Waiting = Waiting
+        try:
+            m.MemoryUSMDevice(1000, queue=queue)
+        except dpmem.OutOfDeviceMemory:
+            print([search for search, begun in waited])
+    """
+    ran = run_plainly(tmp_path, source)
+    assert (ran.exit_code, ran.stdout) == (0, "[False, True]\n"), ran.stderr

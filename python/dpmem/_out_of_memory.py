@@ -38,6 +38,7 @@ _FACTS = (
     "max_alloc_bytes",
     "device",
     "kind",
+    "holders_age_s",
 )
 
 _callbacks: list[Callable[[Any], object]] = []
@@ -75,6 +76,9 @@ class Failure:
         #: What other processes hold on the device, as far as it can be seen, the most first.
         self.other_processes: list[dict[str, Any]] = []
         self.holders: list[dict[str, Any]] = []
+        #: How long ago that was so.
+        self.holders_age_s = 0.0
+        self.in_use_bytes = 0
         self.cached_bytes = 0
         self.referenced_bytes: int | None = None
         self.in_flight_bytes: int | None = None

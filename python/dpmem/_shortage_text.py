@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from dpmem import _cells, _holders, _native, _processes, _recording, _runtime
 
@@ -14,17 +15,24 @@ if TYPE_CHECKING:
 
 #: Places and paths that are told, and how long holders are searched for, in seconds.
 _HOLDERS_MAX, _PATHS_MAX, _SEARCH_S = 5, 4, 1.0
+#: The search takes at most this part of the time of a program that fails at the same line again and again, and so many
+#: lines are remembered.
+_SEARCH_SHARE, _LINES_MAX = 0.1, 64
 #: Other processes that are told, what one holds at least, and the letters of a command line.
 _PROCESSES_MAX, _PROCESS_MIN_BYTES, _COMMAND_MAX = 3, 1 << 20, 60
+
+#: By failing line: when its last search ended, when it is time for the next, and what was found of each block.
+_searches: dict[object, tuple[float, float, dict[object, Any]]] = {}
 
 
 def complete(failure: Failure) -> None:
     """Find out how things stand, and write it down."""
     blocks = _blocks(failure)
-    held = _holders.find([(block[0], block[1]) for block in blocks], pending=_pending(blocks), seconds=_SEARCH_S)
-    found = {address: (state, rows) for address, state, _covered, rows, _more in held.rows()}
-    failure.referenced_bytes = sum(b[1] for b in blocks if found.get(b[0], ("", ()))[0] == "referenced")
-    failure.in_flight_bytes = sum(b[1] for b in blocks) - failure.referenced_bytes
+    failure.in_use_bytes = sum(block[1] for block in blocks)
+    found, failure.holders_age_s = _found(failure, blocks)
+    if failure.holders_age_s == 0.0:
+        failure.referenced_bytes = sum(b[1] for b in blocks if found.get(b[0], ("", ()))[0] == "referenced")
+        failure.in_flight_bytes = failure.in_use_bytes - failure.referenced_bytes
     failure.cached_bytes = _cached(failure)
     if failure.device:
         _look_around(failure, failure.device)
@@ -42,6 +50,24 @@ def _cached(failure: Failure) -> int:
     on_devices: int = sum(_native.pool_reading(name)["cached_bytes"] for name in devices)
     everywhere: int = _native.pool_reading(None)["cached_bytes"]
     return everywhere - on_devices
+
+
+def _found(failure: Failure, blocks: list[Any]) -> tuple[dict[int, Any], float]:
+    """State and holders of each block, and how long ago that was so, in seconds."""
+    line = (failure.file, failure.line, failure.kind, failure.device)
+    begun = time.monotonic()
+    ended, next_at, known = _searches.get(line, (0.0, 0.0, {}))
+    if begun < next_at:
+        # An address may be another block's by now, with another birth.
+        return {b[0]: known[b[0], b[1], b[7]] for b in blocks if (b[0], b[1], b[7]) in known}, begun - ended
+    held = _holders.find([(block[0], block[1]) for block in blocks], pending=_pending(blocks), seconds=_SEARCH_S)
+    found = {address: (state, rows) for address, state, _covered, rows, _more in held.rows()}
+    ended = time.monotonic()
+    if len(_searches) >= _LINES_MAX:
+        _searches.clear()
+    births: dict[object, Any] = {(b[0], b[1], b[7]): found[b[0]] for b in blocks if b[0] in found}
+    _searches[line] = (ended, ended + (ended - begun) / _SEARCH_SHARE, births)
+    return found, 0.0
 
 
 def _look_around(failure: Failure, name: str) -> None:
@@ -176,11 +202,10 @@ def _text(failure: Failure) -> str:
         f"out of device memory: asked for {size(failure.requested_bytes)} of {failure.kind} memory on {where}{line}, "
         f"{why}",
         f"  {where}: {', '.join(room)}",
-        f"  this process: {size(failure.referenced_bytes or 0)} referenced, {size(failure.in_flight_bytes or 0)} in "
-        f"flight or the runtime's, {size(failure.cached_bytes)} cached by the pool",
+        f"  this process: {_in_use(failure)}, {size(failure.cached_bytes)} cached by the pool",
     ]
     if failure.holders:
-        lines.append("  biggest holders:")
+        lines.append(f"  biggest holders{_age(failure)}:")
     for place in failure.holders:
         at = (
             _cells.place(place["file"], place["line"], place["function"])
@@ -197,6 +222,18 @@ def _text(failure: Failure) -> str:
         lines.append(f"  other processes: {'; '.join(map(_process, failure.other_processes))}")
     lines.append(f"  what helps: {'; or '.join(_remedies(failure))}")
     return "\n".join(lines)
+
+
+def _in_use(failure: Failure) -> str:
+    size = _native.human_size
+    if failure.referenced_bytes is None or failure.in_flight_bytes is None:
+        return f"{size(failure.in_use_bytes)} in use (by whom was not searched for again)"
+    return f"{size(failure.referenced_bytes)} referenced, {size(failure.in_flight_bytes)} in flight or the runtime's"
+
+
+def _age(failure: Failure) -> str:
+    age = failure.holders_age_s
+    return f" (who holds them: as of {_native.human_duration(age)} ago, when this line failed before)" if age else ""
 
 
 def _process(entry: dict[str, Any]) -> str:

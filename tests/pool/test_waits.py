@@ -109,3 +109,44 @@ def test_work_that_dpctl_does_not_order_is_found_and_waited_for(tmp_path):
     """
     ran = run_plainly(tmp_path, source)
     assert (ran.exit_code, ran.stdout) == (0, "[False, True]\n"), ran.stderr
+
+
+def test_a_line_that_fails_again_and_again_is_not_searched_for_each_time(tmp_path):
+    source = """
+        import dpctl.memory as m, dpmem
+        from dpmem import _holders, _out_of_memory, _runtime, _shortage_text
+        first = m.MemoryUSMDevice(100)
+        dpmem.set_memory_limit("1MiB")
+        searched = []
+        def counted(module, name):
+            real = getattr(module, name)
+            def call(*arguments, **named):
+                searched.append(name)
+                return real(*arguments, **named)
+            setattr(module, name, call)
+        counted(_holders, "find"); counted(_runtime, "inventory")
+        kept = m.MemoryUSMDevice(900_000)
+        def fail():
+            try:
+                m.MemoryUSMDevice(900_000)
+            except dpmem.OutOfDeviceMemory as error:
+                print(sorted(searched), error.holders[0]["bytes"], error.holders[0]["holders"])
+                print("as of" in str(error), "referenced" in str(error))
+                searched.clear()
+        _shortage_text._SEARCH_SHARE = _out_of_memory._SEARCH_SHARE = 1e-6
+        fail()
+        fail()
+        del kept
+        other = m.MemoryUSMDevice(950_000)
+        fail()
+    """
+    ran = run_plainly(tmp_path, source)
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.stdout.splitlines() == [
+        "['find', 'inventory'] 900000 ['__main__.kept']",
+        "False True",
+        "[] 900000 ['__main__.kept']",
+        "True False",
+        "[] 950000 []",
+        "True False",
+    ]

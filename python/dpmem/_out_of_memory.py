@@ -11,9 +11,8 @@ from __future__ import annotations
 import _thread
 import gc
 import sys
-import time
 
-from dpmem import _native, _recording, _runtime
+from dpmem import _native, _recording, _runtime, _shortage_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
-#: How long queued work is waited for of which nothing ends, in seconds.
-_PATIENCE_S = 3600.0
-#: The search for queues takes at most this part of the time of a program that it doesn't help.
-_SEARCH_SHARE = 0.05
 #: Different failures that are kept for the report.
 _FAILURES_MAX = 256
 
@@ -43,15 +38,12 @@ _FACTS = (
 
 _callbacks: list[Callable[[Any], object]] = []
 _error: type | None = None
-#: Of each thread: `pending` is its newest failure until an exception has taken it, `last` its newest; `gave_up` is
-#: whether it has given waiting up and no failure has told so yet.
+#: Of each thread: `pending` is its newest failure until an exception has taken it, `last` its newest.
 _own = _thread._local()
 #: The newest of all.
 _last: Failure | None = None
 #: What failed, by place and reason, for the report.
 failures: dict[tuple[object, ...], dict[str, Any]] = {}
-#: When a search for queues, after one that did not help, is worthwhile again.
-_next_search = 0.0
 
 
 class Failure:
@@ -84,7 +76,7 @@ class Failure:
         self.in_flight_bytes: int | None = None
         self.file, self.line, self.function = _user_line()
         #: How long queued work was waited for of which nothing ended; None if waiting was not given up.
-        self.gave_up_after_s = _PATIENCE_S if getattr(_own, "gave_up", False) else None
+        self.gave_up_after_s = _shortage_wait.given_up_after_s()
         self.text = ""
 
 
@@ -216,9 +208,9 @@ def _on_shortage(stage: str, requested: int, kind: str, index: int, by_limit: bo
         if stage == "interrupted":
             return _make_way(sys._getframe().f_back)
         if stage == "wait":
-            return _wait(requested, _device_at(index) if by_limit else None)
+            return _shortage_wait.wait(requested, _device_at(index) if by_limit else None)
         if stage == "search":
-            return _search(requested, _device_at(index) if by_limit else None)
+            return _shortage_wait.search(requested, _device_at(index) if by_limit else None)
         if stage == "collect":
             return gc.collect() > 0
         if stage == "callbacks":
@@ -274,56 +266,6 @@ def _device_at(index: int) -> str | None:
     return _native.device_name_at(index)
 
 
-def _wait(requested: int, limited: str | None) -> bool:
-    """Wait until `limited`, a device with a limit, has room, or no work is left that dpctl knows of; whether there is
-    some."""
-    return _wait_for(_runtime.Waiting(search=False), requested, limited)
-
-
-def _search(requested: int, limited: str | None) -> bool:
-    """Look for queues whose work dpctl doesn't order, and wait for that; whether there was any.
-
-    The pool knows them without a search.
-    """
-    global _next_search
-    if _native.pool_status()[1] or time.monotonic() < _next_search:
-        return False
-    before = time.monotonic()
-    waiting = _runtime.Waiting()
-    if not waiting.begun:
-        _next_search = time.monotonic() + (time.monotonic() - before) / _SEARCH_SHARE
-        return False
-    _wait_for(waiting, requested, limited)
-    return True
-
-
-def _wait_for(waiting: _runtime.Waiting, requested: int, limited: str | None) -> bool:
-    pause = 0.0002
-    most, left, since = room_left(limited), waiting.left, time.monotonic()
-    while not waiting.is_over():
-        time.sleep(pause)
-        pause = min(2 * pause, 0.005)
-        room = room_left(limited)
-        if room is not None and room >= requested:
-            break
-        # Room, or the end of a piece of work: something gets done.
-        if waiting.left < left or (room is not None and most is not None and room > most):
-            most, left, since = room, waiting.left, time.monotonic()
-        elif time.monotonic() - since > _PATIENCE_S:
-            _own.gave_up = True
-            return False
-    return not waiting.is_over()
-
-
-def room_left(device: str | None) -> int | None:
-    """Bytes that a limit leaves, cached ones included; None without a limit."""
-    limit = _native.pool_limit_of(device) if device else None
-    if limit is None:
-        return None
-    reading = _native.pool_reading(device)
-    return int(limit - reading["reserved_bytes"] + reading["cached_bytes"])
-
-
 def _ask_callbacks(requested: int, kind: str, device: str | None, by_limit: bool) -> bool:
     again = False
     for callback in list(_callbacks):
@@ -342,7 +284,7 @@ def _explain(requested: int, kind: str, device: str | None, by_limit: bool, call
     from dpmem import _conversion, _shortage_text
 
     failure = Failure(requested, kind, device, by_limit)
-    _own.gave_up = False
+    _shortage_wait.forget()
     _shortage_text.complete(failure)
     _last = _own.last = _own.pending = failure
     _keep(failure)

@@ -17,9 +17,9 @@ from dpmem import (
     _fit,
     _form,
     _native,
-    _out_of_memory,
     _pool,
     _runtime,
+    _shortage_wait,
     _sources,
     _step,
 )
@@ -226,7 +226,7 @@ class Room:
             usable = int(device.global_mem_size) - _devices._own_bytes(self.device)
             self.reasons.append(f"free memory is unknown ({self.source}): taken to be all but what this process holds")
         self.limit_bytes: int | None = _native.pool_limit_of(self.device)
-        left = _out_of_memory.room_left(self.device)
+        left = _shortage_wait.room_left(self.device)
         if self.limit_bytes is not None and left is not None and left < usable:
             self.reasons.append(f"dpmem's limit of {_native.human_size(self.limit_bytes)} leaves less than is free")
             usable = max(left, 0)

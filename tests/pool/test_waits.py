@@ -5,16 +5,16 @@ import types
 import pytest
 from pooling import run, run_plainly
 
-from dpmem import _out_of_memory
+from dpmem import _out_of_memory, _shortage_text, _shortage_wait
 
 #: A program that keeps at most three of its results, and for which a second is as long as an hour.
 SLOW = """
     import dpnp, dpmem, time, types
-    from dpmem import _out_of_memory
+    from dpmem import _shortage_wait
     n = 1500
     x = dpnp.ones((n, n))
     x[:9] @ x[:, :9]
-    _out_of_memory.time = types.SimpleNamespace(
+    _shortage_wait.time = types.SimpleNamespace(
         monotonic=lambda: time.monotonic() * {faster}, sleep=time.sleep
     )
     {on}
@@ -54,18 +54,16 @@ class Work:
 
 def test_what_gets_done_is_waited_for_and_what_never_ends_is_given_up_and_told(monkeypatch):
     slow = Work(pieces=50, seconds=1800)
-    monkeypatch.setattr(_out_of_memory, "time", slow.clock())
-    assert _out_of_memory._wait_for(slow, 1000, None) is False
+    monkeypatch.setattr(_shortage_wait, "time", slow.clock())
+    assert _shortage_wait._wait_for(slow, 1000, None) is False
     assert slow.now >= 50 * 1800
     assert _out_of_memory.Failure(1000, "host", None, by_limit=True).gave_up_after_s is None
     stuck = Work(pieces=1, seconds=1e9)
-    monkeypatch.setattr(_out_of_memory, "time", stuck.clock())
-    assert _out_of_memory._wait_for(stuck, 1000, None) is False
+    monkeypatch.setattr(_shortage_wait, "time", stuck.clock())
+    assert _shortage_wait._wait_for(stuck, 1000, None) is False
     assert 3600 < stuck.now < 3700
     failure = _out_of_memory.Failure(1000, "host", None, by_limit=True)
-    _out_of_memory._own.gave_up = False
-    from dpmem import _shortage_text
-
+    _shortage_wait.forget()
     _shortage_text.complete(failure)
     assert "queued work: waited for it, and nothing of it ended within" in failure.text
 
@@ -114,7 +112,7 @@ def test_work_that_dpctl_does_not_order_is_found_and_waited_for(tmp_path):
 def test_a_line_that_fails_again_and_again_is_not_searched_for_each_time(tmp_path):
     source = """
         import dpctl.memory as m, dpmem
-        from dpmem import _holders, _out_of_memory, _runtime, _shortage_text
+        from dpmem import _holders, _runtime, _shortage_text, _shortage_wait
         first = m.MemoryUSMDevice(100)
         dpmem.set_memory_limit("1MiB")
         searched = []
@@ -133,7 +131,7 @@ def test_a_line_that_fails_again_and_again_is_not_searched_for_each_time(tmp_pat
                 print(sorted(searched), error.holders[0]["bytes"], error.holders[0]["holders"])
                 print("as of" in str(error), "referenced" in str(error))
                 searched.clear()
-        _shortage_text._SEARCH_SHARE = _out_of_memory._SEARCH_SHARE = 1e-6
+        _shortage_text._SEARCH_SHARE = _shortage_wait._SEARCH_SHARE = 1e-6
         fail()
         fail()
         del kept

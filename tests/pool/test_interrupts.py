@@ -104,7 +104,7 @@ def test_an_interrupt_reaches_a_thread_that_waits_for_the_devices_work(tmp_path)
         here.memset(1), there.memset(1)
         dpmem.enable_pool(2 * size + (2 << 20))
         events = []
-        for _ in range(60):
+        for _ in range(200):
             events = [queue.memcpy_async(there, here, size, events)]
         try:
             threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()

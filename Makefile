@@ -76,7 +76,7 @@ test: setup setup-019
 	RUSTFLAGS="--cfg loom" cargo test --quiet --release --locked -p dpmem-core --lib --target-dir target/loom
 	$(PY) -m pytest -q $(PARALLEL) tests --ignore tests/soak --ignore tests/findings
 	$(PY) -m pytest -q tests/findings
-	DPMEM_TEST_INTERPRETERS=this $(VENV019)/bin/python -m pytest -q $(PARALLEL) tests/api tests/hook tests/frames tests/holders tests/notebook tests/chunks/test_chunks.py
+	DPMEM_TEST_INTERPRETERS=this $(VENV019)/bin/python -m pytest -q $(PARALLEL) tests/api tests/hook tests/frames tests/holders tests/notebook tests/pool tests/chunks/test_chunks.py
 	@for python in $(OTHERS); do sh .ci/other-python $$python || exit 1; done
 
 bench: setup

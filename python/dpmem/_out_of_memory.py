@@ -207,10 +207,13 @@ def _on_shortage(stage: str, requested: int, kind: str, index: int, by_limit: bo
             return True  # the handlers of signals that have come have run on the way here
         if stage == "interrupted":
             return _make_way(sys._getframe().f_back)
+        if stage == "begin":
+            _shortage_wait.begin()
+            return True
         if stage == "wait":
-            return _shortage_wait.wait(requested, _device_at(index) if by_limit else None)
+            return _shortage_wait.wait(requested, _device_at(index), by_limit=by_limit)
         if stage == "search":
-            return _shortage_wait.search(requested, _device_at(index) if by_limit else None)
+            return _shortage_wait.search(requested, _device_at(index), by_limit=by_limit)
         if stage == "collect":
             return gc.collect() > 0
         if stage == "callbacks":
@@ -284,7 +287,7 @@ def _explain(requested: int, kind: str, device: str | None, by_limit: bool, call
     from dpmem import _conversion, _shortage_text
 
     failure = Failure(requested, kind, device, by_limit)
-    _shortage_wait.forget()
+    _shortage_wait.begin()
     _shortage_text.complete(failure)
     _last = _own.last = _own.pending = failure
     _keep(failure)

@@ -55,17 +55,65 @@ class Work:
 def test_what_gets_done_is_waited_for_and_what_never_ends_is_given_up_and_told(monkeypatch):
     slow = Work(pieces=50, seconds=1800)
     monkeypatch.setattr(_shortage_wait, "time", slow.clock())
-    assert _shortage_wait._wait_for(slow, 1000, None) is False
+    assert _shortage_wait._wait_for(slow, 1000, None, pieces=True) is True
+    assert 1800 <= slow.now < 3600, "each end of a piece is worth a try"
+    assert _shortage_wait._wait_for(slow, 1000, None, pieces=False) is False
     assert slow.now >= 50 * 1800
     assert _out_of_memory.Failure(1000, "host", None, by_limit=True).gave_up_after_s is None
     stuck = Work(pieces=1, seconds=1e9)
     monkeypatch.setattr(_shortage_wait, "time", stuck.clock())
-    assert _shortage_wait._wait_for(stuck, 1000, None) is False
+    assert _shortage_wait._wait_for(stuck, 1000, None, pieces=True) is False
     assert 3600 < stuck.now < 3700
+    # The stages after that don't wait for it again.
+    assert not _shortage_wait.wait(1000, None, by_limit=False)
+    assert not _shortage_wait.search(1000, None, by_limit=False)
     failure = _out_of_memory.Failure(1000, "host", None, by_limit=True)
-    _shortage_wait.forget()
+    _shortage_wait.begin()
     _shortage_text.complete(failure)
     assert "queued work: waited for it, and nothing of it ended within" in failure.text
+    # The next request that fails has not waited yet.
+    assert _out_of_memory.Failure(1000, "host", None, by_limit=True).gave_up_after_s is None
+
+
+def test_cached_blocks_don_t_wait_for_the_work_of_another_queue(tmp_path):
+    source = """
+        import dpctl, dpctl.memory as m, dpmem
+        size, busy, idle = 128 << 20, dpctl.SyclQueue(), dpctl.SyclQueue()
+        here, there = m.MemoryUSMDevice(size, queue=busy), m.MemoryUSMDevice(size, queue=busy)
+        here.memset(1), there.memset(1)
+        dpmem.enable_pool(2 * size + (8 << 20))
+        cached = m.MemoryUSMDevice(6 << 20, queue=idle)
+        events = []
+        for _ in range(400):
+            events = [busy.memcpy_async(there, here, size, events)]
+        # Whether it is at rest can't be known before all that work has ended.
+        del cached
+        kept = m.MemoryUSMDevice(7 << 20, queue=idle)
+        print(events[0].execution_status)
+        events[0].wait()
+    """
+    ran = run_plainly(tmp_path, source)
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.stdout in ("event_status_type.running\n", "event_status_type.submitted\n")
+
+
+def test_only_the_work_of_the_device_that_is_full_is_waited_for(tmp_path):
+    source = """
+        import dpctl.memory as m, dpmem
+        from dpmem import _runtime
+        block = m.MemoryUSMDevice(100)
+        dpmem.set_memory_limit("1MiB")
+        asked = []
+        real = _runtime._queued_events
+        _runtime._queued_events = lambda device, search: asked.append((device, search)) or real(device, search)
+        try:
+            m.MemoryUSMDevice(1 << 20)
+        except dpmem.OutOfDeviceMemory as error:
+            print(error.device, sorted(set(asked)))
+    """
+    ran = run_plainly(tmp_path, source)
+    name = ran.stdout.split(" ", 1)[0]
+    assert ran.stdout == f"{name} [('{name}', False), ('{name}', True)]\n", ran.stderr
 
 
 def test_a_rescue_looks_at_no_object_of_the_program(tmp_path):

@@ -118,10 +118,11 @@ pub fn pool_limit(device: DeviceId, limit: Option<u64>) -> Option<u64> {
     if device == DeviceId::NONE || fork::is_child() {
         return None;
     }
+    let hook_is_in = hook_is_in();
     resolve(device);
     OWN[device.index()].store(true, Ordering::Release);
     let before = pool().set_limit(&Runtime::OURS, device, limit);
-    change(|_| ());
+    apply(*hook_is_in);
     before
 }
 
@@ -136,6 +137,9 @@ pub fn pool_limit_of(device: DeviceId) -> Option<u64> {
 
 /// The devices that the limit for all devices does not hold for, because it is a share of a capacity that is unknown.
 pub fn pool_unlimited() -> Vec<DeviceId> {
+    if fork::is_child() {
+        return Vec::new();
+    }
     let is_set = |flags: &[AtomicBool], device: usize| flags[device].load(Ordering::Acquire);
     let unlimited = |&n: &usize| is_set(&UNLIMITED, n) && is_set(&RESOLVED, n) && !is_set(&OWN, n);
     if settings().limit.is_none() {
@@ -188,7 +192,7 @@ pub(crate) fn recording_begins() {
 
 /// The recording has ended; requests may go on.
 pub(crate) fn recording_ends() {
-    if let Some(pool) = POOL.get() {
+    if let Some(pool) = POOL.get().filter(|_| !fork::is_child()) {
         pool.recording_ends();
     }
 }

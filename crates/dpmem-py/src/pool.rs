@@ -110,12 +110,12 @@ fn pool_status(py: Python<'_>) -> (bool, bool, bool) {
 /// The numbers of a device, of all if None.
 #[pyfunction]
 fn pool_reading<'py>(py: Python<'py>, device: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
-    let reading = match device {
+    let reading = py.detach(|| match device {
         None => dpmem_hook::pool_reading(None),
         Some(name) => dpmem_hook::devices()
             .named(name)
             .map_or_else(PoolReading::default, |device| dpmem_hook::pool_reading(Some(device))),
-    };
+    });
     let answer = PyDict::new(py);
     answer.set_item("limit_bytes", reading.limit_bytes)?;
     answer.set_item("reserved_bytes", reading.reserved_bytes)?;
@@ -256,6 +256,7 @@ fn ask(stage: Stage, shortage: &Shortage) -> Answer {
 fn ask_with(call: &Bound<'_, PyAny>, stage: Stage, shortage: &Shortage) -> PyResult<Answer> {
     let py = call.py();
     let stage = match stage {
+        Stage::Begin => "begin",
         Stage::Wait => "wait",
         Stage::Search => "search",
         Stage::Collect => "collect",

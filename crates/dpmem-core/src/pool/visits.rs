@@ -2,7 +2,8 @@
 //!
 //! Protocol: one word holds how many there are and whether the place has been closed. Whoever takes a block off a shelf
 //! has come in before, and goes when the block is the program's, on a shelf again or upstream's. The last to go from a
-//! closed place lets go of the owner; so does nobody before, and nobody twice. Closing is done by one who has come in.
+//! closed place lets go of the owner; so does nobody before, and nobody twice. Closing is done by one who has come in. A
+//! block that goes straight from its shelf to the program needs no visit: the program's own call keeps the owner.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 

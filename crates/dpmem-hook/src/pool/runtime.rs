@@ -17,11 +17,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The same for a thread that holds the GIL: all others stand still meanwhile, and the work may need it.
 const PATIENCE_WITH_GIL: Duration = Duration::from_millis(50);
 
-/// How long this thread may wait for work.
-pub(super) fn patience() -> Duration {
-    if frames::thread_has_gil() { PATIENCE_WITH_GIL } else { PATIENCE }
-}
-
 /// For tests: whether blocks are filled with 0xFF when they come to rest.
 static POISON: AtomicBool = AtomicBool::new(false);
 
@@ -99,7 +94,7 @@ impl Upstream for Runtime {
     }
 
     fn wait(&self, fence: &Fence) -> bool {
-        guard::wait(fence, patience())
+        guard::wait(fence, if frames::thread_has_gil() { PATIENCE_WITH_GIL } else { PATIENCE })
     }
 
     fn rested(&self, address: usize, bytes: u64) {

@@ -14,7 +14,8 @@
 //! fails inside an explanation just fails.
 //!
 //! What a signal handler raises meanwhile ends the matter: the request fails with no stage more, and Python's side has the
-//! exception raised. So that it can, no wait is longer than [`SLICE`] without Python being asked.
+//! exception raised. So that it can, no wait of ours is longer than [`SLICE`] without Python being asked; the runtime's, in
+//! a free of a block that is in use, is as long as it is.
 
 use std::cell::Cell;
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -24,13 +25,15 @@ use std::time::{Duration, Instant};
 use dpmem_core::pool::{Place, Pool, Refused, Rescue, Trim};
 use dpmem_core::{DeviceId, Kind};
 
-use super::runtime::{self, Runtime};
+use super::runtime::Runtime;
 use super::{Request, guard};
 use crate::abi::{self, UrResult};
 use crate::{devices, fault, frames};
 
-/// How long queued work is waited for on this side, in all and at a time.
+/// How long queued work is waited for on this side: in all, until cached blocks that are not at rest go back as well (which
+/// waits for the work that uses them, where handlers can't run), and at a time.
 const PATIENCE: Duration = Duration::from_secs(3600);
+const PATIENCE_WITH_CACHED: Duration = Duration::from_secs(1);
 const SLICE: Duration = Duration::from_millis(50);
 /// How often callbacks that say that they have freed something are believed.
 const CALLBACK_ROUNDS: usize = 8;
@@ -38,6 +41,8 @@ const CALLBACK_ROUNDS: usize = 8;
 /// What Python is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
+    /// A way out begins to be looked for.
+    Begin,
     /// Wait for the work that dpctl knows of and what it keeps alive for that, but no longer than there is no room; true
     /// if there was some left.
     Wait,
@@ -161,7 +166,8 @@ pub(super) fn overcome(
 ) -> Result<usize, Refused<UrResult>> {
     let entered = Entered::new(Inside::Rescue);
     let shortage = shortage_of(request, first);
-    let mut way = Way { pool, runtime, place, shortage, ask, last: first };
+    let deadline = Instant::now() + PATIENCE;
+    let mut way = Way { pool, runtime, place, shortage, ask, last: first, deadline };
     let end = if entered.is_some() { way.out() } else { way.out_inside() };
     match end {
         Break(End::Served(address)) => return Ok(address),
@@ -186,6 +192,8 @@ struct Way<'a, F> {
     shortage: Shortage,
     ask: F,
     last: Refused<UrResult>,
+    /// Waiting ends then.
+    deadline: Instant,
 }
 
 impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
@@ -195,6 +203,7 @@ impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
             if self.trim(Trim::Rested) > 0 {
                 self.again(Rescue::Trim)?;
             }
+            self.python(Stage::Begin)?;
             self.wait(Rescue::Wait)?;
             if self.python(Stage::Search)? {
                 self.after_trim(Rescue::Wait)?;
@@ -222,7 +231,7 @@ impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
             if rescue == Rescue::Wait
                 && let Some(fence) = guard::fence(self.place.owner, u64::MAX)
             {
-                guard::wait(&fence, runtime::patience());
+                guard::wait(&fence, SLICE);
             }
             if self.trim(Trim::Rested) > 0 {
                 self.again(rescue)?;
@@ -234,27 +243,32 @@ impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
     /// Waits until the request can be served or no work is left. What was freed by then is at rest, whether there is a
     /// marker to say so or not. Another try is made even if there was nothing to wait for: it may have ended a moment ago.
     fn wait(&mut self, rescue: Rescue) -> ControlFlow<End> {
-        let deadline = Instant::now() + PATIENCE;
-        self.wait_natively(rescue, deadline)?;
+        self.wait_natively(rescue)?;
         loop {
             let is_work_left = self.python(Stage::Wait)?;
             self.after_trim(rescue)?;
-            if !is_work_left || Instant::now() >= deadline {
+            if !is_work_left || Instant::now() >= self.deadline {
                 return Continue(());
             }
         }
     }
 
     /// Waits for what the queues of the context have been given, unless this thread holds the GIL: then Python waits.
-    fn wait_natively(&mut self, rescue: Rescue, deadline: Instant) -> ControlFlow<End> {
+    fn wait_natively(&mut self, rescue: Rescue) -> ControlFlow<End> {
         if frames::thread_has_gil() {
             return Continue(());
         }
         let Some(fence) = guard::fence(self.place.owner, u64::MAX) else { return Continue(()) };
-        while !guard::wait(&fence, SLICE) && !guard::is_lost() && Instant::now() < deadline {
-            if self.trim(Trim::Rested) > 0 {
+        let begun = Instant::now();
+        let mut spared = true;
+        while !guard::wait(&fence, SLICE) && !guard::is_lost() && Instant::now() < self.deadline {
+            // The work of another queue of the context may have nothing to do with what is cached.
+            let spare = begun.elapsed() < PATIENCE_WITH_CACHED;
+            let went = self.trim(if spare { Trim::Rested } else { Trim::All });
+            if went > 0 || spared != spare {
                 self.again(rescue)?;
             }
+            spared = spare;
             self.python(Stage::Interrupt)?;
         }
         Continue(())
@@ -277,6 +291,7 @@ impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
             }
             Err(refused) => {
                 self.last = refused;
+                (self.shortage.by_limit, self.shortage.code) = reason(refused);
                 if is_one(refused) { Continue(()) } else { Break(End::Refused) }
             }
         }
@@ -304,15 +319,20 @@ fn account(place: &Place) -> DeviceId {
     if place.kind == Kind::Host { DeviceId::NONE } else { place.device }
 }
 
+/// Whether it was by the limit, and what the runtime answered.
+fn reason(refused: Refused<UrResult>) -> (bool, UrResult) {
+    match refused {
+        Refused::Limit => (true, 0),
+        Refused::Uncountable => (false, 0),
+        Refused::Upstream(code) => (false, code),
+    }
+}
+
 fn shortage_of(request: &Request, refused: Refused<UrResult>) -> Shortage {
     let device = match request.kind {
         Kind::Host => devices::of_context(request.context),
         _ => devices::devices().number(request.device),
     };
-    let (by_limit, code) = match refused {
-        Refused::Limit => (true, 0),
-        Refused::Uncountable => (false, 0),
-        Refused::Upstream(code) => (false, code),
-    };
+    let (by_limit, code) = reason(refused);
     Shortage { bytes: request.bytes as u64, kind: request.kind, device, by_limit, code }
 }

@@ -199,7 +199,20 @@ WAIT = """
 """
 
 
-@pytest.mark.parametrize("trap", [CALLBACK, WAIT], ids=["callback", "wait"])
+FAILING = """
+    import sys
+    def forever(unraisable):
+        inside.set()
+        while True:
+            time.sleep(0.0001)
+    sys.unraisablehook = forever
+    @dpmem.on_out_of_memory
+    def failing(shortage):
+        raise ValueError("no good")
+"""
+
+
+@pytest.mark.parametrize("trap", [CALLBACK, WAIT, FAILING], ids=["callback", "wait", "failing callback"])
 def test_the_program_may_leave_while_a_daemon_thread_has_run_out(tmp_path, trap):
     ran = run_plainly(tmp_path, LEAVING.format(trap=trap))
     assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "leaving\n", "")

@@ -7,7 +7,7 @@
 //! where that frame can't be traced, by the interpreter, before the program's next step.
 
 use std::cell::RefCell;
-use std::ffi::{c_int, c_long, c_void};
+use std::ffi::{CStr, c_int, c_long, c_void};
 use std::sync::LazyLock;
 
 use dpmem_hook::frames::Held;
@@ -17,16 +17,26 @@ use pyo3::types::PyTuple;
 
 type Object = *mut ffi::PyObject;
 type Call = unsafe extern "C-unwind" fn(Object, Object, Object) -> Object;
+type TellIgnored = unsafe extern "C-unwind" fn(Object);
 
-/// `PyObject_Call`, looked up: the declaration in pyo3 says that it never unwinds, and that would hold for one of ours of
-/// the same name, too.
+// Both are looked up: the declarations in pyo3 say that they never unwind, and that would hold for those of ours of the
+// same names, too.
 static CALL: LazyLock<Call> = LazyLock::new(|| {
-    // SAFETY: looks a NUL-terminated name up among the libraries of this process.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PyObject_Call".as_ptr()) };
-    let address = if found.is_null() { ffi::PyObject_Call as *mut c_void } else { found };
+    let address = found(c"PyObject_Call", ffi::PyObject_Call as *mut c_void);
     // SAFETY: it is the C API function of that name, of this signature.
     unsafe { std::mem::transmute::<*mut c_void, Call>(address) }
 });
+static TELL_IGNORED: LazyLock<TellIgnored> = LazyLock::new(|| {
+    let address = found(c"PyErr_WriteUnraisable", ffi::PyErr_WriteUnraisable as *mut c_void);
+    // SAFETY: it is the C API function of that name, of this signature.
+    unsafe { std::mem::transmute::<*mut c_void, TellIgnored>(address) }
+});
+
+fn found(name: &CStr, declared: *mut c_void) -> *mut c_void {
+    // SAFETY: looks a NUL-terminated name up among the libraries of this process.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if found.is_null() { declared } else { found }
+}
 
 /// Calls a function. No lock may be held.
 pub(crate) fn call<'py>(
@@ -38,6 +48,14 @@ pub(crate) fn call<'py>(
     let answer = Held::around(|| unsafe { enter(callee, given, std::ptr::null_mut()) });
     // SAFETY: the answer is a new reference, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(function.py(), answer) }
+}
+
+/// Has the interpreter tell of an exception that nobody can catch, which may call Python. No lock may be held.
+pub(crate) fn tell_ignored(error: PyErr, r#where: &Bound<'_, PyAny>) {
+    let (tell, place) = (*TELL_IGNORED, r#where.as_ptr());
+    error.restore(r#where.py());
+    // SAFETY: the GIL is held, an exception is set, and the place is alive.
+    Held::around(|| unsafe { tell(place) });
 }
 
 thread_local! {

@@ -205,8 +205,7 @@ fn raised_instead(
 /// Tells of an exception as the interpreter does of those that nobody can catch.
 #[pyfunction]
 fn error_ignored(error: Bound<'_, PyAny>, r#where: &Bound<'_, PyAny>) {
-    let py = error.py();
-    PyErr::from_value(error).write_unraisable(py, Some(r#where));
+    calls::tell_ignored(PyErr::from_value(error), r#where);
 }
 
 /// Whom to call, and which thread isn't to be any more.

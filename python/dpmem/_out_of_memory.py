@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
+    _Call = tuple[int, CodeType, int]
+
 #: Different failures that are kept for the report.
 _FAILURES_MAX = 256
 
@@ -78,6 +80,8 @@ class Failure:
         #: How long queued work was waited for of which nothing ended; None if waiting was not given up.
         self.gave_up_after_s = _shortage_wait.given_up_after_s()
         self.text = ""
+        #: The call that fails, while it does.
+        self.call: _Call | None = None
 
 
 def install() -> None:
@@ -117,7 +121,7 @@ def text_for(error: BaseException | None) -> str | None:
         seen.add(id(error))
         if _error is not None and isinstance(error, _error):
             return None
-        if _is_refusal(error):
+        if _is_refusal(error) and pending.call in _calls_of(error):
             return pending.text
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return None
@@ -132,10 +136,34 @@ def _is_refusal(error: BaseException) -> bool:
     return type(error) is MemoryError or (_error is not None and isinstance(error, _error.__bases__[0]))
 
 
-def _take() -> Failure | None:
-    """The failure that this thread's next exception is about. It is that of one only."""
-    failure: Failure | None = getattr(_own, "pending", None)
-    _own.pending = None
+def _call_in(frame: FrameType | None) -> _Call | None:
+    """The call that a frame is in. Keeps nothing of the frame's alive, but its code."""
+    return None if frame is None else (id(frame), frame.f_code, frame.f_lasti)
+
+
+def _calls_of(error: BaseException) -> list[_Call]:
+    """The calls that an exception has come out of."""
+    calls, trace = [], error.__traceback__
+    while trace is not None:
+        calls.append((id(trace.tb_frame), trace.tb_frame.f_code, trace.tb_lasti))
+        trace = trace.tb_next
+    return calls
+
+
+def _pending_in(call: _Call | None) -> Failure | None:
+    """This thread's newest failure, if it is one of that call, and no exception has taken it.
+
+    What was not taken, as where the thread is traced, is not to explain a later call that fails for something else.
+    """
+    pending: Failure | None = getattr(_own, "pending", None)
+    return pending if pending is not None and pending.call == call else None
+
+
+def _take(call: _Call | None) -> Failure | None:
+    """The failure that an exception out of that call is about. It is that of one only."""
+    failure = _pending_in(call)
+    if failure is not None:
+        _own.pending = None
     return failure
 
 
@@ -154,13 +182,13 @@ def _make(base: type) -> type:
 
     def __new__(cls: type, *arguments: object) -> Any:
         # dpctl's error of a request that failed, but not for lack of memory, word for word.
-        is_other = arguments == ("USM allocation failed",) and getattr(_own, "pending", None) is None
+        is_other = arguments == ("USM allocation failed",) and _pending_in(_call_in(sys._getframe().f_back)) is None
         return base(*arguments) if is_other else base.__new__(cls, *arguments)
 
     def __init__(self: Any, *arguments: object) -> None:
         # dpctl raises with a text of its own; what this thread's newest failure is, it doesn't know. Whoever else makes
         # one means what they say.
-        failure = _take() if _is_dpctls(arguments) else None
+        failure = _take(_call_in(sys._getframe().f_back)) if _is_dpctls(arguments) else None
         Exception.__init__(self, *((failure.text,) if failure is not None else arguments))
         _fill(self, failure)
 
@@ -259,7 +287,9 @@ def _make_way(caller: FrameType | None) -> bool:
     """Have the frame that is failing raise what is kept for it, whatever comes out of the call; whether it will."""
     from dpmem import _conversion
 
-    # Where the frame can't be traced, the interpreter raises it before the next step, which is our class's `__init__`.
+    # No explanation is due any more.
+    _own.pending = None
+    # Where the frame can't be traced, the interpreter raises it before the next step, which is our class's `__new__`.
     _bind()
     return caller is not None and _conversion.replace_next(caller, lambda raised: None)
 
@@ -289,20 +319,21 @@ def _explain(requested: int, kind: str, device: str | None, by_limit: bool, call
     failure = Failure(requested, kind, device, by_limit)
     _shortage_wait.begin()
     _shortage_text.complete(failure)
+    failure.call = _call_in(caller)
     _last = _own.last = _own.pending = failure
     _keep(failure)
     _bind()
     if caller is not None:
         # The last thing here, as from now on this thread is traced.
-        _conversion.replace_next(caller, _as_ours)
+        _conversion.replace_next(caller, lambda raised: _as_ours(raised, failure.call))
     return True
 
 
-def _as_ours(raised: BaseException) -> Any:
-    """`OutOfDeviceMemory` for what dpnp's C++ raises for this thread's newest failure; None for anything else."""
+def _as_ours(raised: BaseException, call: _Call | None) -> Any:
+    """`OutOfDeviceMemory` for what dpnp's C++ raises for the newest failure in a call; None for anything else."""
     if type(raised) is not RuntimeError or not _is_refusal(raised):
         return None
-    failure = _take()
+    failure = _take(call)
     return None if failure is None else _described(failure)
 
 

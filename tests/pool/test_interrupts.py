@@ -1,7 +1,7 @@
 """What signal handlers, `sys.exit` and other threads raise in the midst of a shortage reaches the program, once."""
 
 import pytest
-from pooling import run_plainly
+from pooling import run, run_plainly
 
 #: What raises, and as what it has to arrive. `strike()` has the signal come.
 SIGNALS = {
@@ -9,21 +9,24 @@ SIGNALS = {
     "timeout": ("signal.SIGALRM", "late", "TimeoutError"),
     "exit": ("signal.SIGTERM", "leave", "SystemExit"),
 }
-#: Where the signal comes.
+#: Where the signal comes; nowhere.
 STAGES = {
     "wait": "wrap(_runtime.Waiting, 'is_over')",
     "callback": "dpmem.on_out_of_memory(lambda shortage: (strike(), True)[1])",
     "explain": "wrap(_shortage_text, 'complete')",
+    "traced": "wrap(_conversion, 'replace_next', before=False)",
+    "never": "",
 }
-#: What fails: an allocation of dpctl's, and a temporary of dpnp's C++.
+#: What fails: an allocation of dpctl's, and a temporary of dpnp's C++, for which the result still fits.
 REQUESTS = {"dpctl": "m.MemoryUSMDevice(1 << 20)", "dpnp": "dpnp.sum(x)"}
 
 PROGRAM = """
     import signal, sys, time, dpnp, dpctl.memory as m, dpmem
-    from dpmem import _runtime, _shortage_text
+    from dpmem import _conversion, _runtime, _shortage_text
     x = dpnp.ones(1 << 20, dtype="f8")
     dpnp.sum(dpnp.ones(4))
-    dpmem.set_memory_limit(dpmem.memory_reserved() + 100 if dpmem.is_tracking() else 8 << 20)
+    dpmem.start()
+    dpmem.set_memory_limit(dpmem.memory_reserved() + 100)
 
     def late(number, frame):
         signal.signal(number, signal.SIG_DFL)
@@ -38,11 +41,15 @@ PROGRAM = """
         struck += 1
         signal.raise_signal({signal})
 
-    def wrap(where, name):
+    def wrap(where, name, before=True):
         real = getattr(where, name)
         def wrapped(*arguments):
-            strike()
-            return real(*arguments)
+            if before:
+                strike()
+            answer = real(*arguments)
+            if not before and not struck:
+                strike()
+            return answer
         setattr(where, name, wrapped)
 
     dpmem.on_out_of_memory(lambda shortage: False)
@@ -52,17 +59,25 @@ PROGRAM = """
     sys.settrace(tracer)
     raised = []
     try:
-        {request}
-    except BaseException as error:
-        raised.append(error)
-    try:
+        try:
+            {request}
+        except BaseException as error:
+            raised.append(error)
         for _ in range(10_000):
             time.sleep(0)
     except BaseException as error:
         raised.append(error)
     sys.settrace(None)
     print([type(error).__name__ for error in raised], struck)
+    if not struck:
+        print(raised[0].__cause__.__class__.__name__)
+    try:
+        m.MemoryUSMDevice(20, alignment=3)
+    except Exception as error:
+        print(type(error).__name__)
 """
+#: What dpctl raises for what fails in itself, after all that.
+AFTER = "USMAllocationError\n"
 
 
 def interrupted(tmp_path, *, how, stage, request, traced=False):
@@ -85,15 +100,47 @@ def interrupted(tmp_path, *, how, stage, request, traced=False):
 )
 def test_what_a_signal_handler_raises_comes_in_the_place_of_the_error(tmp_path, how, stage, request_):
     ran, kind = interrupted(tmp_path, how=how, stage=stage, request=request_)
-    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, f"['{kind}'] 1\n", "")
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, f"['{kind}'] 1\n{AFTER}", "")
+
+
+@pytest.mark.parametrize(("request_", "cause"), [("dpctl", "NoneType"), ("dpnp", "RuntimeError")])
+def test_these_requests_fail_where_they_are_meant_to(tmp_path, request_, cause):
+    ran, _ = interrupted(tmp_path, how="ctrl-c", stage="never", request=request_)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, f"['OutOfDeviceMemory'] 0\n{cause}\n{AFTER}", "")
 
 
 @pytest.mark.parametrize("request_", list(REQUESTS))
 def test_it_comes_where_the_thread_is_traced(tmp_path, request_):
     ran, kind = interrupted(tmp_path, how="ctrl-c", stage="wait", request=request_, traced=True)
-    kinds, struck = ran.stdout.rsplit(" ", 1)
-    assert (ran.exit_code, int(struck), ran.stderr) == (0, 1, "")
+    first, after = ran.stdout.split("\n", 1)
+    kinds, struck = first.rsplit(" ", 1)
+    assert (ran.exit_code, int(struck), after, ran.stderr) == (0, 1, AFTER, "")
     assert kinds.count(kind) == 1, "the error may come first there, but the interrupt comes"
+
+
+def test_what_failed_unseen_does_not_explain_a_later_failure(tmp_path):
+    ran, _ = interrupted(tmp_path, how="ctrl-c", stage="never", request="dpnp", traced=True)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, f"['RuntimeError'] 0\nNoneType\n{AFTER}", "")
+
+
+def test_what_failed_unseen_is_not_told_under_another_traceback(tmp_path):
+    source = """
+        import sys, dpnp, dpctl.memory as m, dpmem
+        x = dpnp.ones(1 << 20, dtype="f8")
+        dpnp.sum(dpnp.ones(4))
+        dpmem.set_memory_limit(dpmem.memory_reserved() + 100)
+        sys.settrace(lambda *event: None)
+        try:
+            dpnp.sum(x)
+        except RuntimeError as error:
+            print(type(error).__name__)
+        sys.settrace(None)
+        m.MemoryUSMDevice(20, alignment=3)
+    """
+    ran = run(tmp_path, source)
+    assert (ran.exit_code, ran.stdout) == (1, "RuntimeError\n"), ran.stderr
+    assert "USMAllocationError: USM allocation failed\n" in ran.stderr
+    assert "asked for" not in ran.stderr
 
 
 def test_an_interrupt_reaches_a_thread_that_waits_for_the_devices_work(tmp_path):

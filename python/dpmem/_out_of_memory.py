@@ -40,7 +40,8 @@ _FACTS = (
 
 _callbacks: list[Callable[[Any], object]] = []
 _error: type | None = None
-#: Of each thread: `pending` is its newest failure until an exception has taken it, `last` its newest.
+#: Of each thread: `pending` is its newest failure until an exception has taken it, `last` its newest; `handlers` is the
+#: code of the signal handlers that were in force when the stage began.
 _own = _thread._local()
 #: The newest of all.
 _last: Failure | None = None
@@ -229,8 +230,15 @@ def _bind() -> None:
         module.USMAllocationError = error_class()  # type: ignore[union-attr]
 
 
-def _on_shortage(stage: str, requested: int, kind: str, index: int, by_limit: bool, code: int) -> bool:
+def _on_shortage(
+    stage: str, requested: int, kind: str, index: int, by_limit: bool, code: int, raised: Exception | None
+) -> bool:
     try:
+        if raised is not None:  # by an earlier call of this function
+            return _is_from_handler(raised) or _is_foreign(raised)
+        # An explanation may be needed in the midst of another stage, in a handler even.
+        before: set[CodeType | None] = getattr(_own, "handlers", set()) if stage == "explain" else set()
+        _own.handlers = before | _handlers()
         if stage == "interrupt":
             return True  # the handlers of signals that have come have run on the way here
         if stage == "interrupted":
@@ -256,7 +264,12 @@ def _on_shortage(stage: str, requested: int, kind: str, index: int, by_limit: bo
 
 
 def _is_from_handler(error: Exception) -> bool:
-    """Whether a signal handler that is in force now has raised it."""
+    """Whether a signal handler has raised it that is in force or was when the stage began: some take themselves out."""
+    handlers = _handlers() | getattr(_own, "handlers", set())
+    return any(code in handlers for code in _codes_of(error))
+
+
+def _handlers() -> set[CodeType | None]:
     import _signal  # type: ignore[import-not-found]
 
     codes = set()
@@ -264,7 +277,7 @@ def _is_from_handler(error: Exception) -> bool:
         handler: Any = _signal.getsignal(number)
         handler = getattr(handler, "func", getattr(handler, "__func__", handler))  # of a partial, of a method
         codes.add(getattr(handler, "__code__", None) or getattr(type(handler).__call__, "__code__", None))
-    return any(code in codes for code in _codes_of(error))
+    return codes
 
 
 def _is_foreign(error: Exception) -> bool:
@@ -275,12 +288,7 @@ def _is_foreign(error: Exception) -> bool:
 
 
 def _codes_of(error: Exception) -> list[CodeType]:
-    codes = []
-    trace = error.__traceback__
-    while trace is not None:
-        codes.append(trace.tb_frame.f_code)
-        trace = trace.tb_next
-    return codes
+    return [code for _, code, _ in _calls_of(error)]
 
 
 def _make_way(caller: FrameType | None) -> bool:

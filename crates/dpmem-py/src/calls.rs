@@ -62,11 +62,19 @@ thread_local! {
     static KEPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Keeps an exception of this thread's, unless there is one.
-pub(crate) fn keep(error: PyErr) {
-    let _ = KEPT.try_with(|kept| {
-        kept.borrow_mut().get_or_insert(error);
-    });
+/// Keeps an exception of this thread's. One that is kept already becomes its context.
+pub(crate) fn keep(py: Python<'_>, error: PyErr) {
+    if let Some(before) = take_kept() {
+        came_after(py, &error, before);
+    }
+    let _ = KEPT.try_with(|kept| kept.borrow_mut().replace(error));
+}
+
+/// Notes which exception another came up after.
+pub(crate) fn came_after(py: Python<'_>, error: &PyErr, before: PyErr) {
+    if error.context(py).is_none() && !error.value(py).is(before.value(py)) {
+        error.set_context(py, Some(before));
+    }
 }
 
 /// The exception that is kept for this thread; it is no more.

@@ -208,6 +208,9 @@ fn error_ignored(error: Bound<'_, PyAny>, r#where: &Bound<'_, PyAny>) {
     calls::tell_ignored(PyErr::from_value(error), r#where);
 }
 
+/// How many signals in a row may keep Python's side from making way for what the first one's handler has raised.
+const INTERRUPTS_MAX: usize = 8;
+
 /// Whom to call, and which thread isn't to be any more.
 struct Callee {
     call: Option<Py<PyAny>>,
@@ -216,9 +219,9 @@ struct Callee {
 
 static ON_SHORTAGE: Mutex<Callee> = Mutex::new(Callee { call: None, leaving: None });
 
-/// Has `call(stage, bytes, kind, device number, by limit, code)` called in a shortage; its truth says whether it is
-/// worth another try. None: the calling thread, which takes the interpreter down, is not to come back in; others may be
-/// in there now, and go on until the interpreter stops them.
+/// Has `call(stage, bytes, kind, device number, by limit, code, raised)` called in a shortage; its truth says whether it
+/// is worth another try, or whether what it raised is the program's. None: the calling thread, which takes the interpreter
+/// down, is not to come back in; others may be in there now, and go on until the interpreter stops them.
 #[pyfunction]
 fn pool_on_shortage(py: Python<'_>, call: Option<Py<PyAny>>) {
     let mut callee = ON_SHORTAGE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,7 +246,7 @@ fn ask(stage: Stage, shortage: &Shortage) -> Answer {
         let Some(call) = callee(py) else { return Answer::No };
         // Whatever is being raised here must not get lost, nor come in between.
         let raised = PyErr::take(py);
-        let answer = ask_with(call.bind(py), stage, shortage).unwrap_or(Answer::No);
+        let answer = ask_with(call.bind(py), stage, shortage);
         if let Some(raised) = raised {
             raised.restore(py);
         }
@@ -252,7 +255,7 @@ fn ask(stage: Stage, shortage: &Shortage) -> Answer {
     asked.unwrap_or(Answer::No)
 }
 
-fn ask_with(call: &Bound<'_, PyAny>, stage: Stage, shortage: &Shortage) -> PyResult<Answer> {
+fn ask_with(call: &Bound<'_, PyAny>, stage: Stage, shortage: &Shortage) -> Answer {
     let py = call.py();
     let stage = match stage {
         Stage::Begin => "begin",
@@ -264,25 +267,53 @@ fn ask_with(call: &Bound<'_, PyAny>, stage: Stage, shortage: &Shortage) -> PyRes
         Stage::Interrupt => "interrupt",
     };
     let Shortage { bytes, kind, device, by_limit, code } = *shortage;
-    let say = |stage: &str| {
-        let arguments = (stage, bytes, kind.name(), device.index(), by_limit, code).into_pyobject(py)?;
-        calls::call(call, &arguments)
+    let say = |stage: &str, raised: Option<&PyErr>| {
+        let raised = raised.map(|error| error.value(py));
+        let arguments =
+            (stage, bytes, kind.name(), device.index(), by_limit, code, raised).into_pyobject(py)?;
+        calls::call(call, &arguments)?.is_truthy()
     };
-    match say(stage) {
-        Ok(answer) => Ok(if answer.is_truthy()? { Answer::Yes } else { Answer::No }),
-        // Python's side keeps what is a fault of ours to itself, unless there is no room left for it to run in.
-        Err(error)
-            if error.is_instance_of::<PyRecursionError>(py) || error.is_instance_of::<PyMemoryError>(py) =>
-        {
-            Ok(Answer::No)
+    let raised = match say(stage, None) {
+        Ok(true) => return Answer::Yes,
+        Ok(false) => return Answer::No,
+        Err(error) => error,
+    };
+    let Some(raised) = programs_own(py, raised, say) else { return Answer::No };
+    calls::keep(py, raised);
+    for _ in 0..INTERRUPTS_MAX {
+        match say("interrupted", None) {
+            Ok(true) => return Answer::Interrupted,
+            Ok(false) => break,
+            // Another signal has come meanwhile.
+            Err(newer) => match programs_own(py, newer, say) {
+                Some(newer) => calls::keep(py, newer),
+                None => break,
+            },
         }
-        Err(error) => {
-            calls::keep(error);
-            let is_traced = say("interrupted").and_then(|answer| answer.is_truthy()).unwrap_or(false);
-            if !is_traced {
-                calls::raise_kept_soon(py);
-            }
-            Ok(Answer::Interrupted)
+    }
+    calls::raise_kept_soon(py);
+    Answer::Interrupted
+}
+
+/// What came out of Python's side, if it is the program's. That side keeps faults of ours to itself, unless it has no room
+/// left to run in. So it is asked about what tells of that, if there is room now.
+fn programs_own(
+    py: Python<'_>,
+    raised: PyErr,
+    say: impl Fn(&str, Option<&PyErr>) -> PyResult<bool>,
+) -> Option<PyErr> {
+    let is_doubtful = |error: &PyErr| {
+        error.is_instance_of::<PyRecursionError>(py) || error.is_instance_of::<PyMemoryError>(py)
+    };
+    if !is_doubtful(&raised) {
+        return Some(raised);
+    }
+    match say("raised", Some(&raised)) {
+        Ok(is_the_programs) => is_the_programs.then_some(raised),
+        Err(newer) if is_doubtful(&newer) => None,
+        Err(newer) => {
+            calls::came_after(py, &newer, raised);
+            Some(newer)
         }
     }
 }

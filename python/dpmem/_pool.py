@@ -95,7 +95,7 @@ def set_memory_limit(limit: int | str | None, device: Any = None) -> int | None:
     ValueError, TypeError
         `limit` is no size, or `device` names no device.
     RuntimeError
-        The runtime in this process can't be observed, or nothing is known of the device's capacity.
+        The runtime in this process can't be observed, there is no device, or nothing is known of its capacity.
     """
     size, share = (None, None) if limit is None else _native.size_parse(_text(limit))
     return _set_limit(size, share, device)

@@ -284,18 +284,17 @@ def test_a_limit_without_a_device_says_so(tmp_path):
 
 def test_a_failure_that_is_over_explains_no_other(tmp_path):
     source = """
-        import sys, dpctl.memory as m
+        import dpctl.memory as m
         try:
             m.MemoryUSMDevice(32 << 20)
         except MemoryError:
             pass
-        if sys.platform:
-            raise {}
+        raise {}
     """
     for error in ('MemoryError("of the host")', 'RuntimeError("Unable to allocate a port")'):
         ran = run(tmp_path, source.replace("{}", error), "--limit", "16MiB")
         assert ran.exit_code == 1
-        assert "of the host" in ran.stderr or "a port" in ran.stderr
+        assert error.split('"')[1] in ran.stderr
         assert "what helps" not in ran.stderr, ran.stderr
 
 

@@ -18,6 +18,7 @@ mod class;
 mod held;
 mod shelf;
 mod submissions;
+mod trimming;
 mod upstream;
 mod visits;
 
@@ -27,10 +28,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use account::{Account, NoRoom};
 pub use account::{Beyond, PoolReading, Rescue};
 use held::HeldMap;
-use shelf::{FORGOTTEN, FREE, Free, Held, Space};
+use shelf::{End, FORGOTTEN, FREE, Free, Held, Space};
 pub use submissions::Submissions;
 pub use upstream::{Place, Upstream};
-use visits::Visit;
 
 use crate::kind::{DeviceId, Kind, MAX_DEVICES};
 
@@ -229,7 +229,7 @@ impl<U: Upstream> Pool<U> {
             let since = self.frees.fetch_add(1, Ordering::Relaxed);
             self.both(account, |a| a.cached(held.bytes));
             let free = Free { held: held.clone(), fence, since };
-            let Err(free) = space.put(*shelf, free, is_kept) else { return Freed::Done };
+            let Err(free) = space.keep(*shelf, free, End::Newest, is_kept) else { return Freed::Done };
             self.both(account, |a| a.uncached(free.held.bytes));
         }
         match self.give(upstream, &held) {
@@ -261,38 +261,6 @@ impl<U: Upstream> Pool<U> {
         if inside { self.known(base) } else { None }
     }
 
-    /// Gives cached blocks of a device back, of all devices if `None`, oldest first, until `wanted` bytes are free.
-    /// How many bytes went.
-    pub fn trim(&self, upstream: &U, device: Option<DeviceId>, wanted: u64, which: Trim) -> u64 {
-        self.trim_spaces(upstream, wanted, which, |place| {
-            device.is_none_or(|device| account_of(place) == device.index())
-        })
-    }
-
-    /// Gives everything back that is cached.
-    pub fn empty(&self, upstream: &U) -> u64 {
-        self.spaces().iter().map(|space| self.drain(upstream, space)).sum()
-    }
-
-    /// Gives everything back that is cached, lets go of all owners and forgets the blocks in use: their frees will not
-    /// come through here any more.
-    pub fn close(&self, upstream: &U) {
-        self.stop_caching();
-        let spaces = std::mem::take(&mut *self.spaces.write().unwrap_or_else(PoisonError::into_inner));
-        for space in spaces {
-            self.retire(upstream, &space);
-        }
-        self.held.drain().iter().for_each(|held| self.forget(held));
-    }
-
-    /// The program has let go of an owner: if nobody else keeps it, its blocks go back and so does the owner.
-    pub fn owner_released(&self, upstream: &U, owner: usize) {
-        let ours = |space: &Space_<U>| space.place.owner == owner;
-        if self.spaces().iter().any(ours) {
-            self.drop_abandoned(upstream);
-        }
-    }
-
     /// Sets the limit of a device; `None` for none. What is cached beyond it goes back. The limit before.
     pub fn set_limit(&self, upstream: &U, device: DeviceId, limit: Option<u64>) -> Option<u64> {
         let before = self.put_limit(device, limit);
@@ -307,15 +275,6 @@ impl<U: Upstream> Pool<U> {
         let before = account.limit();
         account.set_limit(limit);
         before
-    }
-
-    /// Gives back what is cached beyond the limit of a device.
-    pub fn fit(&self, upstream: &U, device: DeviceId) {
-        let Some(limit) = self.limit(device) else { return };
-        let over = self.reading(device).reserved_bytes.saturating_sub(limit);
-        if over > 0 {
-            self.trim(upstream, Some(device), over, Trim::All);
-        }
     }
 
     /// The limit of a device.
@@ -372,14 +331,6 @@ impl<U: Upstream> Pool<U> {
         self.is_caching() && held.era == self.era.load(Ordering::SeqCst)
     }
 
-    /// Puts a block back on its shelf that was looked at, or gives it back if it is not to be kept any more; the bytes that
-    /// went.
-    fn put_back(&self, upstream: &U, space: &Space<U::Fence>, shelf: usize, free: Free<U::Fence>) -> u64 {
-        let held = free.held.clone();
-        let kept = space.put_back(shelf, free, || self.is_kept(&held));
-        kept.err().map_or(0, |free| self.evict(upstream, &free))
-    }
-
     fn account(&self, place: &Place) -> &Account {
         &self.accounts[account_of(place)]
     }
@@ -413,41 +364,6 @@ impl<U: Upstream> Pool<U> {
         space
     }
 
-    /// Owners that are gone but for us. They are asked about under the lock, as another thread that found out the same
-    /// would let go of them.
-    fn drop_abandoned(&self, upstream: &U) {
-        let gone: Vec<Space_<U>> = {
-            let mut spaces = self.spaces.write().unwrap_or_else(PoisonError::into_inner);
-            let mut times: Vec<(usize, usize)> = Vec::new();
-            for space in spaces.iter() {
-                match times.iter_mut().find(|(owner, _)| *owner == space.place.owner) {
-                    Some((_, times)) => *times += 1,
-                    None => times.push((space.place.owner, 1)),
-                }
-            }
-            times.retain(|&(owner, times)| upstream.is_abandoned(owner, times));
-            let (gone, kept) = spaces
-                .drain(..)
-                .partition(|space| times.iter().any(|&(owner, _)| owner == space.place.owner));
-            *spaces = kept;
-            gone
-        };
-        for space in gone {
-            self.retire(upstream, &space);
-        }
-    }
-
-    /// Ends a space that is in the list no more: what is cached goes back, and so does its owner, with the last thread that
-    /// is busy with a block of it.
-    fn retire(&self, upstream: &U, space: &Space<U::Fence>) {
-        if let Some(_visit) = Visit::new(upstream, space) {
-            space.visits.close();
-            for free in space.drain() {
-                self.evict(upstream, &free);
-            }
-        }
-    }
-
     /// A free block becomes the program's.
     fn hand_out(&self, upstream: &U, free: Free<U::Fence>, bytes: u64) -> usize {
         let held = free.held;
@@ -467,52 +383,6 @@ impl<U: Upstream> Pool<U> {
             }
         });
         held.address
-    }
-
-    /// The reserve is about to grow beyond what the program's peak justifies, by `excess`: gives rested blocks back
-    /// instead, or waits for one on the same shelf, so that a host running ahead of its kernels does not blow the pool
-    /// up. A block to use, if one was waited for.
-    fn hold_back(
-        &self,
-        upstream: &U,
-        account: &Account,
-        (space, shelf): (&Space_<U>, usize),
-        excess: u64,
-    ) -> Option<Free<U::Fence>> {
-        if excess == 0 {
-            return None;
-        }
-        let own = account_of(&space.place);
-        let trimmed = self.trim_spaces(upstream, excess, Trim::Rested, |place| account_of(place) == own);
-        if trimmed >= excess || account.reading().cached_bytes == 0 {
-            return None;
-        }
-        let visit = Visit::new(upstream, space)?;
-        if let Some(free) = space.take_oldest(shelf) {
-            if free.fence.as_ref().is_none_or(|fence| upstream.wait(fence)) {
-                return Some(free);
-            }
-            self.put_back(upstream, space, shelf, free);
-            return None;
-        }
-        drop(visit);
-        // Other sizes wait for the same work; what comes to rest first makes room.
-        let oldest = self.spaces().into_iter().filter(|space| account_of(&space.place) == own);
-        let oldest = oldest.flat_map(|space| {
-            let oldest = space.oldest();
-            oldest.into_iter().map(move |(since, shelf)| (since, space.clone(), shelf))
-        });
-        if let Some((_, space, shelf)) = oldest.min_by_key(|&(since, ..)| since)
-            && let Some(_visit) = Visit::new(upstream, &space)
-            && let Some(free) = space.take_oldest(shelf)
-        {
-            let rested = free.fence.as_ref().is_none_or(|fence| upstream.wait(fence));
-            self.put_back(upstream, &space, shelf, free);
-            if rested {
-                self.trim_spaces(upstream, excess, Trim::Rested, |place| account_of(place) == own);
-            }
-        }
-        None
     }
 
     /// Takes a block from upstream.
@@ -564,64 +434,6 @@ impl<U: Upstream> Pool<U> {
             asked => self.both(account, |a| a.unused(asked)),
         }
     }
-
-    fn give(&self, upstream: &U, held: &Arc<Held<U::Fence>>) -> Result<(), U::Refusal> {
-        // Out of the map first: upstream may hand the address out again before the call returns. If it is not there any
-        // more, the pool has been closed meanwhile, and the block is off the accounts already.
-        let ours = self.held.remove(held.address).is_some();
-        let given = upstream.give(&held.place, held.address);
-        match given {
-            Ok(()) if ours => self.both(self.account(&held.place), |a| a.give_up(held.bytes)),
-            Err(_) if ours => drop(self.held.insert(held.clone())),
-            _ => {}
-        }
-        given
-    }
-
-    /// Gives a free block back; the bytes that went.
-    fn evict(&self, upstream: &U, free: &Free<U::Fence>) -> u64 {
-        let (bytes, account) = (free.held.bytes, self.account(&free.held.place));
-        self.both(account, |a| a.uncached(bytes));
-        match self.give(upstream, &free.held) {
-            Ok(()) => bytes,
-            // It is on no shelf any more and stays reserved: lost, but nobody else's.
-            Err(_) => 0,
-        }
-    }
-
-    fn drain(&self, upstream: &U, space: &Space<U::Fence>) -> u64 {
-        let Some(_visit) = Visit::new(upstream, space) else { return 0 };
-        space.drain().iter().map(|free| self.evict(upstream, free)).sum()
-    }
-
-    fn trim_spaces(&self, upstream: &U, wanted: u64, which: Trim, of: impl Fn(&Place) -> bool) -> u64 {
-        let mut oldest: Vec<(u64, Space_<U>, usize)> = Vec::new();
-        for space in self.spaces().into_iter().filter(|space| of(&space.place)) {
-            oldest.extend(space.oldest().into_iter().map(|(since, shelf)| (since, space.clone(), shelf)));
-        }
-        let mut gone = 0;
-        while gone < wanted {
-            let next = oldest.iter().enumerate().min_by_key(|(_, entry)| entry.0).map(|(n, _)| n);
-            let Some(at) = next else { break };
-            let (_, space, shelf) = oldest.swap_remove(at);
-            let Some(visit) = Visit::new(upstream, &space) else { continue };
-            let Some(free) = space.take_oldest(shelf) else { continue };
-            let rested = which == Trim::All || free.fence.as_ref().is_none_or(|fence| upstream.passed(fence));
-            if !rested {
-                gone += self.put_back(upstream, &space, shelf, free);
-                continue;
-            }
-            let bytes = self.evict(upstream, &free);
-            if bytes > 0 {
-                self.both(self.account(&free.held.place), Account::trimmed);
-            }
-            gone += bytes;
-            drop(visit);
-            let next = space.oldest().into_iter().find(|&(_, n)| n == shelf);
-            oldest.extend(next.map(|(since, shelf)| (since, space, shelf)));
-        }
-        gone
-    }
 }
 
 /// The account that a place's blocks are on. Host memory takes no room on a device.
@@ -630,5 +442,4 @@ fn account_of(place: &Place) -> usize {
 }
 
 #[cfg(all(test, not(loom)))]
-#[path = "pool/tests.rs"]
 mod tests;

@@ -1,9 +1,9 @@
 //! The pool and the limits, as the shims meet them.
 //!
 //! While it is on, requests for USM go through [`allocate`] and frees through [`free`]. What has flags is counted and
-//! never kept; what is more special (a pool of the runtime's own, queue-ordered calls) goes to the runtime as it is. While it is off, both only forward. The
-//! decisions are `dpmem-core`'s; here are the runtime as its upstream ([`runtime`]), the knowledge of when freed memory
-//! is at rest ([`guard`]), and the way out of a shortage ([`shortage`]).
+//! never kept; what is more special (a pool of the runtime's own, queue-ordered calls) goes to the runtime as it is. While
+//! it is off, both only forward. The decisions are `dpmem-core`'s; here are the runtime as its upstream ([`runtime`]), the
+//! knowledge of when freed memory is at rest ([`guard`]), and the way out of a shortage ([`shortage`]).
 //!
 //! If anything in here panics, the program's request is forwarded and nothing is cached any more. Nor is it once the
 //! guard is lost.

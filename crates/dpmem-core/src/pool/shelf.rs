@@ -39,6 +39,15 @@ pub(super) struct Free<F> {
     pub(super) since: u64,
 }
 
+/// Where on a shelf.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    /// As the block that was freed last.
+    Newest,
+    /// Where [`Space::take_oldest`] found it.
+    Oldest,
+}
+
 type Shelf<F> = Mutex<VecDeque<Free<F>>>;
 
 /// The free blocks of one place.
@@ -57,39 +66,23 @@ impl<F> Space<F> {
         Space { place, visits: Visits::new(), shelves, count: AtomicUsize::new(0) }
     }
 
-    /// Keeps a block as the newest, unless the space is closed or `still` says no: asked under the lock, so that a shelf
-    /// which is emptied after that has turned stays empty.
-    pub(super) fn put(
+    /// Keeps a block, unless the space is closed or `still` says no: asked under the lock, so that a shelf which is emptied
+    /// after that has turned stays empty.
+    pub(super) fn keep(
         &self,
         shelf: usize,
         free: Free<F>,
+        end: End,
         still: impl FnOnce() -> bool,
-    ) -> Result<(), Free<F>> {
-        self.keep(shelf, free, still, VecDeque::push_back)
-    }
-
-    /// The same for a block from where [`Space::take_oldest`] found it.
-    pub(super) fn put_back(
-        &self,
-        shelf: usize,
-        free: Free<F>,
-        still: impl FnOnce() -> bool,
-    ) -> Result<(), Free<F>> {
-        self.keep(shelf, free, still, VecDeque::push_front)
-    }
-
-    fn keep(
-        &self,
-        shelf: usize,
-        free: Free<F>,
-        still: impl FnOnce() -> bool,
-        push: impl FnOnce(&mut VecDeque<Free<F>>, Free<F>),
     ) -> Result<(), Free<F>> {
         let mut list = lock(&self.shelves[shelf]);
         if self.visits.is_closed() || !still() {
             return Err(free);
         }
-        push(&mut list, free);
+        match end {
+            End::Newest => list.push_back(free),
+            End::Oldest => list.push_front(free),
+        }
         self.count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

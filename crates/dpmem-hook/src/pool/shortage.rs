@@ -13,9 +13,9 @@
 //! runs, gets what is cached and at rest ([`Way::out_inside`]), and otherwise fails at once and is explained. One that
 //! fails inside an explanation just fails.
 //!
-//! What a signal handler raises meanwhile ends the matter: the request fails with no stage more, and Python's side has the
-//! exception raised. So that it can, no wait of ours is longer than [`SLICE`] without Python being asked; the runtime's, in
-//! a free of a block that is in use, is as long as it is.
+//! What a signal handler raises meanwhile ends the matter: the request fails with no stage more, and Python's side has
+//! the exception raised. So that it can, no wait of ours is longer than [`SLICE`] without Python being asked; the
+//! runtime's, in a free of a block that is in use, is as long as it is.
 
 use std::cell::Cell;
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -30,8 +30,8 @@ use super::{Request, guard};
 use crate::abi::{self, UrResult};
 use crate::{devices, fault, frames};
 
-/// How long queued work is waited for on this side: in all, until cached blocks that are not at rest go back as well (which
-/// waits for the work that uses them, where handlers can't run), and at a time.
+/// How long queued work is waited for on this side: in all, until cached blocks that are not at rest go back as well
+/// (which waits for the work that uses them, where handlers can't run), and at a time.
 const PATIENCE: Duration = Duration::from_secs(3600);
 const PATIENCE_WITH_CACHED: Duration = Duration::from_secs(1);
 const SLICE: Duration = Duration::from_millis(50);
@@ -241,7 +241,7 @@ impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
     }
 
     /// Waits until the request can be served or no work is left. What was freed by then is at rest, whether there is a
-    /// marker to say so or not. Another try is made even if there was nothing to wait for: it may have ended a moment ago.
+    /// marker to say so or not. Another try is made even if there was nothing to wait for: it may have ended just now.
     fn wait(&mut self, rescue: Rescue) -> ControlFlow<End> {
         self.wait_natively(rescue)?;
         loop {

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let mut file = vec![0; size_of::<UsageMap>()];
-    file[..8].copy_from_slice(b"dpmemU01");
+    file[..8].copy_from_slice(b"dpmemU02");
     for (index, chunk) in data.chunks(9).enumerate() {
         // Nine bytes are eight to put and where to put them, spread over the file.
         let at = 8 + (index * 64 + usize::from(chunk[chunk.len() - 1]) * 225) % (file.len() - 16);

@@ -116,9 +116,21 @@ def _other_processes(facts: dict[str, Any], names: set[str]) -> list[dict[str, A
 
 
 def _published(names: set[str], user: int) -> list[tuple[int, str, int]]:
-    """Process, kind and bytes in use of what recorded programs of a user have on a device."""
-    programs = [(pid, kinds) for pid, _, recording, kinds in _native.machine_programs(user, None) if recording]
-    return [(pid, kind, used) for pid, kinds in programs for device, kind, used, *_ in kinds if device in names]
+    """Process, kind and bytes of what programs of a user that dpmem knows of hold on a device.
+
+    Where a program has a pool, that is what it has reserved, device and shared memory in one (as "device"); else what
+    it has in use, if it is recorded.
+    """
+    found = []
+    for pid, _, recording, kinds, reserves in _native.machine_programs(user, None):
+        pooled = {name for name, *_ in reserves}
+        for name, reserved, *_ in reserves:
+            if name in names or name == "host":
+                found.append((pid, "host" if name == "host" else "device", reserved))
+        for name, kind, used, *_ in kinds if recording else ():
+            if name in names and ("host" if kind == "host" else name) not in pooled:
+                found.append((pid, kind, used))
+    return found
 
 
 def _blocks(failure: Failure) -> list[Any]:

@@ -32,9 +32,12 @@ _CSV = (
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a sample: a device, what a process holds on it, or a program's USM of one kind."""
+    """One line of a sample: a device, what a process holds on it, a program's USM of one kind, or what its pool holds.
 
-    what: str  # "device", "process" or "usm"
+    For a pool, what is used is what it has reserved, and the total is the limit on it.
+    """
+
+    what: str  # "device", "process", "usm" or "pool"
     device_id: int | None
     device: str
     pid: int | None
@@ -139,29 +142,17 @@ class Watcher:
 
     def _program_rows(self, now: float) -> list[Row]:
         rows = []
-        for pid, command, recording, kinds in _native.machine_programs(os.geteuid(), self._pid):
-            if not recording:
-                continue
-            for name, kind, used, _, peak, _ in kinds:
+        for pid, command, recording, kinds, reserves in _native.machine_programs(os.geteuid(), self._pid):
+            for name, kind, used, _, peak, _ in kinds if recording else ():
                 climb = self._climb(now, used, "usm", pid, name, kind)
                 number, label = self._named(name)
-                rows.append(
-                    Row(
-                        "usm",
-                        number,
-                        label,
-                        pid,
-                        None,
-                        used,
-                        None,
-                        peak,
-                        "dpmem",
-                        "exact",
-                        climb,
-                        kind=kind,
-                        command=command,
-                    )
-                )
+                in_use = (pid, None, used, None, peak, "dpmem", "exact", climb)
+                rows.append(Row("usm", number, label, *in_use, kind=kind, command=command))
+            for name, reserved, peak, limit in reserves:
+                climb = self._climb(now, reserved, "pool", pid, name)
+                number, label = (None, "host") if name == "host" else self._named(name)
+                held = (pid, limit, reserved, None, peak, "dpmem", "exact", climb)
+                rows.append(Row("pool", number, label, *held, command=command))
         return rows
 
     def _named(self, name: str) -> tuple[int | None, str]:
@@ -229,12 +220,16 @@ def _table(rows: list[Row], number: int) -> str:
             head = row.device
         elif row.what == "process":
             head = f"  {row.pid} on {row.device}"
-        else:
+        elif row.what == "usm":
             head = f"  {row.pid} USM {row.kind}"
-        cells = "".join(
-            f"{_size(bytes):>10}" for bytes in (row.total_bytes, row.used_bytes, row.free_bytes, row.peak_bytes)
-        )
+        else:
+            head = f"  {row.pid} reserved" + (" (host)" if row.device == "host" else "")
+        limit = row.total_bytes if row.what == "pool" else None
+        total = row.total_bytes if row.what != "pool" else None
+        cells = "".join(f"{_size(bytes):>10}" for bytes in (total, row.used_bytes, row.free_bytes, row.peak_bytes))
         words = [f"{row.source} ({row.trust})" if row.trust != "unknown" else row.source, _climbing(row)]
+        if limit is not None:
+            words.append(f"limit {_size(limit)}")
         if row.command is not None:
             # A command line may hold anything, line ends and a terminal's control characters too.
             command = "".join(letter if letter.isprintable() else " " for letter in row.command)
@@ -254,7 +249,7 @@ def _csv(rows: list[Row], number: int) -> str:
     now = time.time()
     stamp = time.strftime("%H:%M:%S", time.localtime(now)) + f".{int(now % 1 * 1000):03}"
     for row in rows:
-        name = row.device if row.kind is None else f"{row.device} {row.kind}"
+        name = f"{row.device} {row.kind or 'reserved'}" if row.what in ("usm", "pool") else row.device
         place = ["N/A" if value is None else value for value in (row.device_id, name, row.pid)]
         sizes = [_mib(bytes) for bytes in (row.total_bytes, row.used_bytes, row.free_bytes, row.peak_bytes)]
         writer.writerow([stamp, *place, *sizes, row.source, row.trust])
@@ -268,6 +263,7 @@ def _json(rows: list[Row], number: int) -> str:
         "devices": [],
         "processes": [],
         "usm": [],
+        "pools": [],
     }
     for row in rows:
         entry: dict[str, Any] = {"device": row.device, "device_id": row.device_id}
@@ -278,6 +274,10 @@ def _json(rows: list[Row], number: int) -> str:
         entry |= {"pid": row.pid, "command": row.command}
         if row.what == "process":
             sample["processes"].append(entry | {"used_bytes": row.used_bytes} | _trust(row))
+        elif row.what == "pool":
+            entry |= {"reserved_bytes": row.used_bytes, "peak_reserved_bytes": row.peak_bytes}
+            entry |= {"limit_bytes": row.total_bytes}
+            sample["pools"].append(entry | {"climb_bytes_per_s": row.climb})
         else:
             entry |= {"kind": row.kind, "current_bytes": row.used_bytes, "peak_bytes": row.peak_bytes}
             sample["usm"].append(entry | {"climb_bytes_per_s": row.climb})

@@ -18,6 +18,7 @@ x.sycl_queue.wait()
 print("ready", flush=True)
 sys.stdin.readline()
 """
+_FORK = "os.fork() or os._exit(0); os.wait(); "
 _LEAK = """
 import sys, time, dpnp
 kept = []
@@ -62,6 +63,47 @@ def test_a_program_under_dpmem_run_is_seen_from_outside(mended):
     assert program.returncode == 0
     (after,) = samples(mended.dpmem(*words))
     assert program.pid not in {row["pid"] for row in after["usm"]}
+
+
+def test_what_a_pool_holds_is_seen_beside_what_is_in_use(mended):
+    # A forked child, which has no pool, says nothing in its parent's name.
+    code = "import os\n" + _HOLDER.replace("x.sycl", _FORK + "x.sycl")
+    program = dpmem_run(mended, code, "--pool", "--limit", "1GiB")
+    try:
+        words = ("watch", "--count", "1", "--pid", program.pid)
+        (sample,) = samples(mended.dpmem(*words, "--format", "json"))
+        (usm,) = [row for row in sample["usm"] if row["kind"] == "device"]
+        (pool,) = [row for row in sample["pools"] if row["device"] != "host"]
+        assert (pool["pid"], pool["device"], pool["limit_bytes"]) == (program.pid, "opencl:cpu:0", 1 << 30)
+        assert usm["current_bytes"] == 8 << 20
+        assert 9 << 20 <= pool["reserved_bytes"] <= pool["peak_reserved_bytes"] < 20 << 20
+        table = mended.dpmem(*words).stdout
+        (line,) = [line for line in table.splitlines() if f"{program.pid} reserved  " in line]
+        assert (line.split()[2], "limit 1 GiB" in line) == ("-", True), table
+        rows = csv.reader(io.StringIO(mended.dpmem(*words, "--format", "csv").stdout))
+        (row,) = [row for row in rows if row[2] == "opencl:cpu:0 reserved"]
+        assert (row[3:5], float(row[5]) >= 9) == ([str(program.pid), "1024.00"], True)
+    finally:
+        program.communicate("\n", timeout=60)
+
+
+def test_a_pool_is_seen_without_a_recording_and_until_it_is_switched_off(mended):
+    code = (
+        "import os, subprocess, sys, dpmem, dpnp, json\n"
+        "def pools():\n"
+        f"    words = [{str(PREFIX / 'bin/dpmem')!r}, 'watch', '--count', '1', '--format', 'json', '--pid']\n"
+        "    words.append(str(os.getpid()))\n"
+        "    return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)['pools']\n"
+        "dpmem.enable_pool()\n"
+        "x = dpnp.zeros(1 << 20)\n"
+        "(pool,) = [row for row in pools() if row['device'] != 'host']\n"
+        "assert pool['reserved_bytes'] == dpmem.memory_reserved() >= 8 << 20, pool\n"
+        "assert pool['limit_bytes'] is None, pool\n"
+        "dpmem.disable_pool()\n"
+        "assert pools() == []\n"
+    )
+    done = mended.python(code)
+    assert done.code == 0, done.stderr
 
 
 def test_a_program_that_called_start_is_seen_until_it_stops(mended):

@@ -160,11 +160,14 @@ def test_where_the_thread_is_traced_the_error_stays_and_is_explained(tmp_path):
     assert "__main__.x" in ran.stderr
 
 
-def test_other_processes_are_named(tmp_path):
+# What its pool keeps is as little to be had as what it has in use.
+@pytest.mark.parametrize(("option", "end"), [("--no-summary", ""), ("--pool", "; del b")])
+def test_other_processes_are_named(tmp_path, option, end):
     source = """
+        END, OPTION = PARAMETERS
         import subprocess, sys, dpctl.memory as m, dpmem
-        hold = "import dpctl.memory as m; b = m.MemoryUSMDevice(50 << 20); print(flush=True); input()"
-        other = subprocess.Popen([sys.executable, "-m", "dpmem", "run", "--no-summary", "-c", hold],
+        hold = "import dpctl.memory as m; b = m.MemoryUSMDevice(48 << 20)" + END + "; print(flush=True); input()"
+        other = subprocess.Popen([sys.executable, "-m", "dpmem", "run", OPTION, "-c", hold], stderr=subprocess.DEVNULL,
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         other.stdout.readline()
         try:
@@ -172,11 +175,11 @@ def test_other_processes_are_named(tmp_path):
         except dpmem.OutOfDeviceMemory as error:
             print([entry["bytes"] for entry in error.other_processes if entry["pid"] == other.pid])
             # Of a long command line the beginning is told.
-            print("50 MiB in" in str(error) and f"({sys.executable} -m dpmem"[:50] in str(error))
+            print("48 MiB in" in str(error) and f"({sys.executable} -m dpmem"[:50] in str(error))
         other.communicate(b"\\n")
     """
-    ran = run(tmp_path, source, "--limit", "1MiB")
-    assert (ran.exit_code, ran.stdout) == (0, f"[{50 << 20}]\nTrue\n"), ran.stderr
+    ran = run(tmp_path, source.replace("PARAMETERS", repr((end, option))), "--limit", "1MiB")
+    assert (ran.exit_code, ran.stdout) == (0, f"[{48 << 20}]\nTrue\n"), ran.stderr
 
 
 def test_a_swallowed_failure_is_in_the_report(tmp_path):

@@ -53,4 +53,4 @@ pub use snapshot::{
 pub use stack::{Frame, Origin, RawFrame, Stack, StackId};
 pub use transfer::{TransferCounts, TransferId};
 #[cfg(not(loom))]
-pub use usage::{DeviceUsage, LentRows, Usage, UsageMap};
+pub use usage::{DeviceReserve, DeviceUsage, LentRows, Usage, UsageMap};

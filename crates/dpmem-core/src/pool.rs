@@ -16,6 +16,7 @@
 mod account;
 mod class;
 mod held;
+mod reserve;
 mod shelf;
 mod submissions;
 mod trimming;
@@ -28,6 +29,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use account::{Account, NoRoom};
 pub use account::{Beyond, PoolReading, Rescue};
 use held::HeldMap;
+pub use reserve::{Reserve, ReserveRow};
 use shelf::{End, FORGOTTEN, FREE, Free, Held, Space};
 pub use submissions::Submissions;
 pub use upstream::{Place, Upstream};
@@ -112,11 +114,17 @@ type Space_<U> = Arc<Space<<U as Upstream>::Fence>>;
 impl<U: Upstream> Pool<U> {
     /// An empty pool.
     pub fn new(policy: Policy) -> Self {
+        Self::with_rows(policy, None)
+    }
+
+    /// An empty pool that keeps what is reserved on each device in `rows`, where somebody else reads it.
+    pub fn with_rows(policy: Policy, rows: Option<&'static [ReserveRow; MAX_DEVICES]>) -> Self {
+        let account = |device: usize| Account::new(rows.map(|rows| &rows[device]));
         Pool {
             spaces: RwLock::new(Vec::new()),
             held: HeldMap::new(),
-            accounts: (0..MAX_DEVICES).map(|_| Account::new()).collect(),
-            total: Account::new(),
+            accounts: (0..MAX_DEVICES).map(account).collect(),
+            total: Account::new(None),
             caching: AtomicBool::new(policy == Policy::Caching),
             era: AtomicU64::new(0),
             frees: AtomicU64::new(0),
@@ -442,4 +450,4 @@ fn account_of(place: &Place) -> usize {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests;
+pub(crate) mod tests;

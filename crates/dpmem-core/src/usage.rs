@@ -2,7 +2,7 @@
 //!
 //! The rows of the recording lie in the map themselves, so publishing them costs nothing: an event changes the same
 //! words, in a file's page instead of on the heap. A reader copies the bytes and decodes the copy. What it sees of one
-//! row may be a few nanoseconds apart; nothing is promised beyond that.
+//! row may be a few nanoseconds apart; nothing is promised beyond that. What the pool has reserved lies there as well.
 //!
 //! Several recordings may exist at a time (an ended one can still be read), so the map has some slots of rows; a
 //! recording that finds none free has its rows on the heap and is not seen from outside.
@@ -12,12 +12,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 use crate::kind::{DeviceId, Kind, MAX_DEVICES};
+use crate::pool::{Reserve, ReserveRow};
 use crate::rows::{Amount, DeviceRows};
 
 const SLOTS: usize = 4;
 const NAME_WORDS: usize = 15;
 /// Says what the file is, and which layout: changed whenever a field moves.
-const MAGIC: u64 = u64::from_le_bytes(*b"dpmemU01");
+const MAGIC: u64 = u64::from_le_bytes(*b"dpmemU02");
 
 /// The map. All zero is an empty one.
 #[repr(C, align(64))]
@@ -31,6 +32,9 @@ pub struct UsageMap {
     taken: [AtomicU64; SLOTS],
     names: [Name; MAX_DEVICES],
     rows: [[DeviceRows; MAX_DEVICES]; SLOTS],
+    /// Whether requests go through the pool: 1, or 0.
+    pooling: AtomicU64,
+    reserves: [ReserveRow; MAX_DEVICES],
 }
 
 #[repr(C)]
@@ -56,6 +60,8 @@ pub struct Usage {
     pub recording: bool,
     /// Devices that have or had something in use.
     pub devices: Vec<DeviceUsage>,
+    /// What the pool has reserved, of devices where it has or had something or a limit; none where it is off.
+    pub reserves: Vec<DeviceReserve>,
 }
 
 /// What is in use on one device: now and at most, by kind in the order of [`Kind::ALL`].
@@ -65,6 +71,17 @@ pub struct DeviceUsage {
     pub name: Option<String>,
     /// Now, and at most.
     pub kinds: [(Amount, Amount); Kind::ALL.len()],
+}
+
+/// What the pool has reserved on one device, or of host memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceReserve {
+    /// Its name, if known. Host memory has none.
+    pub name: Option<String>,
+    /// Whether it is host memory.
+    pub is_host: bool,
+    /// Now, and at most.
+    pub reserve: Reserve,
 }
 
 impl UsageMap {
@@ -86,6 +103,16 @@ impl UsageMap {
     /// No recording is active.
     pub fn retire(&self) {
         self.active.store(0, Release);
+    }
+
+    /// The rows of the process's pool.
+    pub fn reserves(&self) -> &[ReserveRow; MAX_DEVICES] {
+        &self.reserves
+    }
+
+    /// Says whether requests go through the pool.
+    pub fn set_pooling(&self, on: bool) {
+        self.pooling.store(u64::from(on), Release);
     }
 
     /// Names a device.
@@ -115,20 +142,32 @@ impl UsageMap {
             started: number(offset_of!(UsageMap, started))?,
             ..Usage::default()
         };
+        let name = |device: usize| {
+            let name = offset_of!(UsageMap, names) + device * size_of::<Name>();
+            let length = usize::try_from(number(name + offset_of!(Name, length))?).ok()?.min(NAME_WORDS * 8);
+            let text = name + offset_of!(Name, text);
+            let text = String::from_utf8_lossy(copy.get(text..text + length)?).into_owned();
+            Some(text).filter(|text| !text.is_empty())
+        };
+        if number(offset_of!(UsageMap, pooling))? == 1 {
+            for device in 0..MAX_DEVICES {
+                let row = offset_of!(UsageMap, reserves) + device * size_of::<ReserveRow>();
+                let reserve = ReserveRow::decoded(copy.get(row..row + size_of::<ReserveRow>())?)?;
+                let is_host = device == DeviceId::NONE.index();
+                if reserve != Reserve::default() {
+                    usage.reserves.push(DeviceReserve { name: name(device), is_host, reserve });
+                }
+            }
+        }
         let active = usize::try_from(number(offset_of!(UsageMap, active))?).ok()?;
         let Some(slot) = active.checked_sub(1).filter(|&slot| slot < SLOTS) else { return Some(usage) };
         usage.recording = true;
         for device in 0..MAX_DEVICES {
             let row = offset_of!(UsageMap, rows) + (slot * MAX_DEVICES + device) * size_of::<DeviceRows>();
             let kinds = DeviceRows::decoded(copy.get(row..row + size_of::<DeviceRows>())?)?;
-            if kinds.iter().all(|(now, peak)| now.count == 0 && peak.count == 0) {
-                continue;
+            if kinds.iter().any(|(now, peak)| now.count > 0 || peak.count > 0) {
+                usage.devices.push(DeviceUsage { name: name(device), kinds });
             }
-            let name = offset_of!(UsageMap, names) + device * size_of::<Name>();
-            let length = usize::try_from(number(name + offset_of!(Name, length))?).ok()?.min(NAME_WORDS * 8);
-            let text = name + offset_of!(Name, text);
-            let text = String::from_utf8_lossy(copy.get(text..text + length)?).into_owned();
-            usage.devices.push(DeviceUsage { name: Some(text).filter(|text| !text.is_empty()), kinds });
         }
         Some(usage)
     }
@@ -173,6 +212,8 @@ mod tests {
             taken: std::array::from_fn(|_| zero()),
             names: std::array::from_fn(|_| Name { length: zero(), text: std::array::from_fn(|_| zero()) }),
             rows: std::array::from_fn(|_| rows()),
+            pooling: zero(),
+            reserves: std::array::from_fn(|_| ReserveRow::new()),
         }))
     }
 
@@ -184,6 +225,11 @@ mod tests {
         put(offset_of!(UsageMap, pid), map.pid.load(Relaxed));
         put(offset_of!(UsageMap, started), map.started.load(Relaxed));
         put(offset_of!(UsageMap, active), map.active.load(Relaxed));
+        put(offset_of!(UsageMap, pooling), map.pooling.load(Relaxed));
+        for (device, row) in map.reserves.iter().enumerate() {
+            let at = offset_of!(UsageMap, reserves) + device * size_of::<ReserveRow>();
+            row.put(|offset, word| put(at + offset, word));
+        }
         for (device, name) in map.names.iter().enumerate() {
             let at = offset_of!(UsageMap, names) + device * size_of::<Name>();
             put(at + offset_of!(Name, length), name.length.load(Relaxed));
@@ -206,6 +252,30 @@ mod tests {
         assert_eq!((seen.pid, seen.started, seen.recording, seen.devices.len()), (42, 7, true, 0));
         drop(rows);
         assert!(!UsageMap::decoded(&bytes(map)).expect("a map").recording);
+    }
+
+    #[test]
+    fn what_a_pool_holds_is_read_back_while_it_is_on() {
+        let map = map();
+        map.label(1, 1);
+        map.name(DeviceId::new(2), "level_zero:gpu:0");
+        let pool = crate::pool::Pool::<crate::pool::tests::Fake>::with_rows(
+            crate::pool::Policy::Direct,
+            Some(map.reserves()),
+        );
+        let place = |device, kind| crate::pool::Place { owner: 0, handle: 0, device, kind, align: 0 };
+        pool.put_limit(DeviceId::new(2), Some(0));
+        pool.adopt(place(DeviceId::new(2), Kind::Device), 64, 100);
+        pool.adopt(place(DeviceId::NONE, Kind::Host), 256, 8);
+        pool.disown(64);
+        let seen = || UsageMap::decoded(&bytes(map)).expect("a map").reserves;
+        assert_eq!(seen(), [], "it is off");
+        map.set_pooling(true);
+        let reserve = |bytes, peak_bytes, limit_bytes| Reserve { bytes, peak_bytes, limit_bytes };
+        let host = DeviceReserve { name: None, is_host: true, reserve: reserve(8, 8, None) };
+        let name = Some("level_zero:gpu:0".to_string());
+        assert_eq!(seen(), [host, DeviceReserve { name, is_host: false, reserve: reserve(0, 100, Some(0)) }]);
+        assert_eq!(pool.reading(DeviceId::new(2)).peak_reserved_bytes, 100);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use dpmem_core::pool::{Freed, Known, Place, Policy, Pool, PoolReading, Refused, Upstream};
-use dpmem_core::{DeviceId, Kind, MAX_DEVICES, Size};
+use dpmem_core::{DeviceId, Kind, MAX_DEVICES, Size, UsageMap};
 use runtime::Runtime;
 pub use runtime::poison;
 pub use shortage::{Answer, Shortage, Stage, on_shortage};
@@ -28,7 +28,7 @@ use crate::abi::{
 };
 use crate::functions::{Function, original};
 use crate::recorder::Out;
-use crate::{devices, fault, fork};
+use crate::{devices, fault, fork, published};
 
 /// Whether requests go through the pool.
 static ON: AtomicBool = AtomicBool::new(false);
@@ -79,7 +79,7 @@ pub struct PoolStatus {
 }
 
 fn pool() -> &'static Pool<Runtime> {
-    POOL.get_or_init(|| Pool::new(Policy::Direct))
+    POOL.get_or_init(|| Pool::with_rows(Policy::Direct, published::made().map(UsageMap::reserves)))
 }
 
 fn settings() -> std::sync::MutexGuard<'static, Settings> {
@@ -180,12 +180,14 @@ pub fn pool_reading(device: Option<DeviceId>) -> PoolReading {
 
 /// Starts the peak of what is reserved on a device anew.
 pub fn pool_reset_peak(device: DeviceId) {
-    pool().reset_peak(device);
+    if !fork::is_child() {
+        pool().reset_peak(device);
+    }
 }
 
 /// Another recording begins, and with it the peaks that its report tells.
 pub(crate) fn recording_begins() {
-    if let Some(pool) = POOL.get() {
+    if let Some(pool) = POOL.get().filter(|_| !fork::is_child()) {
         pool.recording_begins();
     }
 }
@@ -249,7 +251,7 @@ pub(crate) fn leave() {
 /// Safe in a forked child: it only stores to atomics. What is freed is not kept any more before commands are no longer
 /// counted.
 pub(crate) fn switch_off() {
-    ON.store(false, Ordering::Release);
+    put_on(false);
     if let Some(pool) = POOL.get() {
         pool.stop_caching();
     }
@@ -268,6 +270,8 @@ fn change(how: impl FnOnce(&mut Settings)) {
         return;
     }
     let hook_is_in = hook_is_in();
+    // Made here, with the file in which it is seen from outside, and not within the program's first request.
+    pool();
     how(&mut settings());
     apply(*hook_is_in);
 }
@@ -290,7 +294,15 @@ fn apply(hook_is_in: bool) {
         pool().set_policy(&Runtime::OURS, Policy::Direct);
         guard::switch(false);
     }
-    ON.store(is_wanted(), Ordering::Release);
+    put_on(is_wanted());
+}
+
+fn put_on(on: bool) {
+    ON.store(on, Ordering::Release);
+    // A forked child shares the map with its parent, of whom it tells.
+    if let Some(map) = published::map().filter(|_| !fork::is_child()) {
+        map.set_pooling(on);
+    }
 }
 
 /// Works the limit for all devices out for one.

@@ -1,7 +1,7 @@
 //! The file through which other processes see what is in use: `PID` in a folder of this user's own, mapped for the life
 //! of the process.
 //!
-//! Made when the first recording begins and removed when the process ends; what a killed process leaves is removed by
+//! Made when the first recording begins or a pool is wanted, and removed when the process ends; what a killed process leaves is removed by
 //! the next one. Whatever goes wrong here, recording goes on without it.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -21,8 +21,12 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 
 /// Rows for a new recording, seen from outside where that can be.
 pub(crate) fn rows() -> Rows {
-    let map = MAP.get_or_init(|| publish().ok());
-    map.and_then(UsageMap::lend).map_or_else(Rows::own, Rows::Lent)
+    made().and_then(UsageMap::lend).map_or_else(Rows::own, Rows::Lent)
+}
+
+/// The map, made now if it can be.
+pub(crate) fn made() -> Option<&'static UsageMap> {
+    *MAP.get_or_init(|| publish().ok())
 }
 
 /// The map, if there is one.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dpmem_core::Kind;
+use dpmem_core::{DeviceReserve, Kind, Usage};
 use dpmem_devices::checks::{CHECKS, Identity, Machine};
 use dpmem_devices::{Effect, Reading, Root, VARIABLES, Wanted, selector};
 use pyo3::prelude::*;
@@ -111,24 +111,35 @@ fn machine_processes(py: Python<'_>, pid: Option<u32>, root: &str) -> Vec<(u32, 
 /// Name, kind, bytes and blocks now, bytes and blocks at most.
 type KindUsage = (String, &'static str, u64, u64, u64, u64);
 
-/// (process, command line, whether it records, what it has in use) of each program that publishes it.
+/// Name, bytes now and at most, and the limit, of what a pool has reserved on a device. Host memory has the name "host".
+type PoolReserve = (String, u64, u64, Option<u64>);
+
+/// Process, command line, whether it records, what it has in use, what its pool has reserved.
+type Program = (u32, String, bool, Vec<KindUsage>, Vec<PoolReserve>);
+
+/// What each program that publishes it has in use, and what its pool has reserved.
 #[pyfunction]
 #[pyo3(signature = (user, pid = None))]
-fn machine_programs(py: Python<'_>, user: u32, pid: Option<u32>) -> Vec<(u32, String, bool, Vec<KindUsage>)> {
+fn machine_programs(py: Python<'_>, user: u32, pid: Option<u32>) -> Vec<Program> {
     let find = || {
         let folders = dpmem_devices::usage::folders(user);
         dpmem_devices::usage::programs(&Root::system(), &folders, pid)
     };
     let row = |program: dpmem_devices::usage::Program| {
-        let kinds = program.usage.devices.iter().flat_map(|device| {
+        let Usage { pid, recording, devices, reserves, .. } = program.usage;
+        let kinds = devices.iter().flat_map(|device| {
             let name = device.name.clone().unwrap_or_default();
             let kinds = Kind::ALL.into_iter().map(move |kind| (name.clone(), kind, device.of(kind)));
-            kinds.filter(|(_, _, (now, peak))| now.count + peak.count > 0)
+            kinds.filter(|(_, _, (now, peak))| now.count > 0 || peak.count > 0)
         });
         let kinds = kinds.map(|(name, kind, (now, peak))| {
             (name, kind.name(), now.bytes, now.count, peak.bytes, peak.count)
         });
-        (program.usage.pid, program.command, program.usage.recording, kinds.collect())
+        let reserves = reserves.into_iter().map(|DeviceReserve { name, is_host, reserve }| {
+            let name = if is_host { "host".to_string() } else { name.unwrap_or_default() };
+            (name, reserve.bytes, reserve.peak_bytes, reserve.limit_bytes)
+        });
+        (pid, program.command, recording, kinds.collect(), reserves.collect())
     };
     py.detach(find).into_iter().map(row).collect()
 }

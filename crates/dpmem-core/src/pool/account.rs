@@ -9,6 +9,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use super::reserve::{Reserve, ReserveRow};
 use crate::sync::{AtomicU64, lock_std as lock};
 
 const NO_LIMIT: u64 = u64::MAX;
@@ -114,12 +115,12 @@ pub(super) enum NoRoom {
 pub(super) struct Account {
     /// What is reserved, and what upstream is being asked for.
     claimed: AtomicU64,
-    reserved: AtomicU64,
-    peak_reserved: AtomicU64,
+    /// What is reserved, unless it is in a row that was lent.
+    own: ReserveRow,
+    lent: Option<&'static ReserveRow>,
     cached: AtomicU64,
     in_use: AtomicU64,
     peak_in_use: AtomicU64,
-    limit: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
     trims: AtomicU64,
@@ -131,15 +132,15 @@ pub(super) struct Account {
 }
 
 impl Account {
-    pub(super) fn new() -> Self {
+    /// An empty account. What is reserved is kept in `row` if there is one, where somebody else reads it.
+    pub(super) fn new(row: Option<&'static ReserveRow>) -> Self {
         Account {
             claimed: AtomicU64::new(0),
-            reserved: AtomicU64::new(0),
-            peak_reserved: AtomicU64::new(0),
+            own: ReserveRow::new(),
+            lent: row,
             cached: AtomicU64::new(0),
             in_use: AtomicU64::new(0),
             peak_in_use: AtomicU64::new(0),
-            limit: AtomicU64::new(NO_LIMIT),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             trims: AtomicU64::new(0),
@@ -154,7 +155,7 @@ impl Account {
     pub(super) fn claim(&self, bytes: u64) -> Result<(), NoRoom> {
         let mut claimed = self.claimed.load(Relaxed);
         loop {
-            let limit = self.limit.load(Relaxed);
+            let limit = self.row().limit();
             let wanted = match claimed.checked_add(bytes) {
                 Some(wanted) if wanted <= limit => wanted,
                 None if limit == NO_LIMIT => return Err(NoRoom::Uncountable),
@@ -175,8 +176,7 @@ impl Account {
 
     /// Upstream has given what was claimed.
     pub(super) fn reserve(&self, bytes: u64) {
-        let reserved = self.reserved.fetch_add(bytes, Relaxed) + bytes;
-        raise(&self.peak_reserved, reserved);
+        self.row().add(bytes);
         self.taken.fetch_add(bytes, Relaxed);
     }
 
@@ -188,7 +188,7 @@ impl Account {
 
     /// A block is upstream's again.
     pub(super) fn give_up(&self, bytes: u64) {
-        self.reserved.fetch_sub(bytes, Relaxed);
+        self.row().sub(bytes);
         self.disclaim(bytes);
     }
 
@@ -232,15 +232,15 @@ impl Account {
 
     /// Whether more is reserved than the limit allows, because the limit was lowered.
     pub(super) fn is_over(&self) -> bool {
-        self.claimed.load(Relaxed) > self.limit.load(Relaxed)
+        self.claimed.load(Relaxed) > self.row().limit()
     }
 
     pub(super) fn set_limit(&self, limit: Option<u64>) {
-        self.limit.store(limit.unwrap_or(NO_LIMIT), Relaxed);
+        self.row().set_limit(limit.unwrap_or(NO_LIMIT));
     }
 
     pub(super) fn limit(&self) -> Option<u64> {
-        Some(self.limit.load(Relaxed)).filter(|&limit| limit != NO_LIMIT)
+        Some(self.row().limit()).filter(|&limit| limit != NO_LIMIT)
     }
 
     /// By how much reserving `block` more for a request of `bytes` would take the reserve beyond what the program's own
@@ -268,22 +268,21 @@ impl Account {
     }
 
     fn beyond_ever(&self) -> Beyond {
-        let kept = self.reserved.load(Relaxed).wrapping_sub(self.in_use.load(Relaxed)) as i64;
+        let kept = self.row().bytes().wrapping_sub(self.in_use.load(Relaxed)) as i64;
         let taken_bytes = self.taken.load(Relaxed).wrapping_sub(self.served.load(Relaxed)) as i64;
         Beyond { taken_bytes, given_bytes: taken_bytes.wrapping_sub(kept) }
     }
 
     pub(super) fn start_peak_anew(&self) {
-        self.peak_reserved.store(self.reserved.load(Relaxed), Relaxed);
-        // Of what another thread has reserved since that was read.
-        raise(&self.peak_reserved, self.reserved.load(Relaxed));
+        self.row().start_peak_anew();
     }
 
     pub(super) fn reading(&self) -> PoolReading {
+        let Reserve { bytes, peak_bytes, limit_bytes } = self.row().reading();
         PoolReading {
-            limit_bytes: self.limit(),
-            reserved_bytes: self.reserved.load(Relaxed),
-            peak_reserved_bytes: self.peak_reserved.load(Relaxed),
+            limit_bytes,
+            reserved_bytes: bytes,
+            peak_reserved_bytes: peak_bytes,
             cached_bytes: self.cached.load(Relaxed),
             in_use_bytes: self.in_use.load(Relaxed),
             peak_in_use_bytes: self.peak_in_use.load(Relaxed),
@@ -294,10 +293,14 @@ impl Account {
             beyond: self.beyond(),
         }
     }
+
+    fn row(&self) -> &ReserveRow {
+        self.lent.unwrap_or(&self.own)
+    }
 }
 
 /// Most events set no new peak, and then a read is all that is needed.
-fn raise(peak: &AtomicU64, value: u64) {
+pub(super) fn raise(peak: &AtomicU64, value: u64) {
     if peak.load(Relaxed) < value {
         peak.fetch_max(value, Relaxed);
     }
@@ -309,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_limit_counts_what_is_reserved() {
-        let account = Account::new();
+        let account = Account::new(None);
         let take = |bytes| account.claim(bytes).map(|()| account.reserve(bytes));
         account.set_limit(Some(100));
         assert_eq!([take(60), take(41), take(40)], [Ok(()), Err(NoRoom::Limit), Ok(())]);
@@ -324,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_was_only_claimed_takes_room_and_is_in_no_number() {
-        let account = Account::new();
+        let account = Account::new(None);
         account.set_limit(Some(100));
         assert_eq!(account.claim(60), Ok(()));
         assert_eq!(account.claim(41), Err(NoRoom::Limit));
@@ -337,7 +340,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_counted_is_not_claimed() {
-        let account = Account::new();
+        let account = Account::new(None);
         account.reserve_regardless(1000);
         assert_eq!(account.claim(u64::MAX), Err(NoRoom::Uncountable));
         assert_eq!(account.claim(u64::MAX - 999), Err(NoRoom::Uncountable));
@@ -348,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_reserve_may_pass_the_programs_peak_by_a_quarter() {
-        let account = Account::new();
+        let account = Account::new(None);
         assert_eq!(account.bulge(1000, 1000), 0, "little memory has free rein");
         let mega = 1 << 20;
         account.used(100 * mega);
@@ -369,7 +372,7 @@ mod model {
     #[test]
     fn the_limit_holds_between_threads() {
         loom::model(|| {
-            let account = Arc::new(Account::new());
+            let account = Arc::new(Account::new(None));
             account.set_limit(Some(10));
             let work = |account: Arc<Account>, bytes: u64| {
                 move || {

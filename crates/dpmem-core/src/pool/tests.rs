@@ -13,7 +13,7 @@ use crate::sync::lock_std as lock;
 
 /// An upstream that remembers everything and can be told to refuse and to lag behind.
 #[derive(Default)]
-struct Fake {
+pub(crate) struct Fake {
     state: Mutex<State>,
     /// Work that has been queued, and how much of it is done.
     queued: AtomicUsize,

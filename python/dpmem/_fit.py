@@ -243,4 +243,4 @@ def drained(queue: Any) -> None:
 
 def is_shortage(error: BaseException) -> bool:
     """Whether an exception says that memory ran out: dpctl's, dpmem's, Python's, or the RuntimeError of dpnp's C++."""
-    return _out_of_memory._is_refusal(error)
+    return _out_of_memory.is_refusal(error)

@@ -12,7 +12,8 @@ import _thread
 import gc
 import sys
 
-from dpmem import _native, _recording, _runtime, _shortage_wait
+from dpmem import _failure, _native, _recording, _runtime, _shortage_wait
+from dpmem._failure import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
-    _Call = tuple[int, CodeType, int]
-
-#: Different failures that are kept for the report.
-_FAILURES_MAX = 256
+    from dpmem._failure import Call
 
 #: What an error tells of its failure, beside the lists.
 _FACTS = (
@@ -45,44 +43,6 @@ _error: type | None = None
 _own = _thread._local()
 #: The newest of all.
 _last: Failure | None = None
-#: What failed, by place and reason, for the report.
-failures: dict[tuple[object, ...], dict[str, Any]] = {}
-
-
-class Failure:
-    """An allocation that failed, and how things stood."""
-
-    def __init__(self, requested: int, kind: str, device: str | None, by_limit: bool) -> None:
-        self.requested_bytes = requested
-        self.kind = kind
-        self.device = device
-        self.by_limit = by_limit
-        capacity, largest = _native.device_room(device) if device else (None, None)
-        self.capacity_bytes = capacity
-        self.max_alloc_bytes = largest
-        # Host memory takes no room on a device.
-        self.limit_bytes = _native.pool_limit_of(device) if device and kind != "host" else None
-        self.free_bytes: int | None = None
-        #: Bytes that others hold, if the device's driver tells exactly what is free.
-        self.others_bytes: int | None = None
-        #: Who says so, and how far to trust it; why nobody knows if `free_bytes` is None.
-        self.free_source = "no device to ask about"
-        self.free_trust = "unknown"
-        #: What other processes hold on the device, as far as it can be seen, the most first.
-        self.other_processes: list[dict[str, Any]] = []
-        self.holders: list[dict[str, Any]] = []
-        #: How long ago that was so.
-        self.holders_age_s = 0.0
-        self.in_use_bytes = 0
-        self.cached_bytes = 0
-        self.referenced_bytes: int | None = None
-        self.in_flight_bytes: int | None = None
-        self.file, self.line, self.function = _user_line()
-        #: How long queued work was waited for of which nothing ended; None if waiting was not given up.
-        self.gave_up_after_s = _shortage_wait.given_up_after_s()
-        self.text = ""
-        #: The call that fails, while it does.
-        self.call: _Call | None = None
 
 
 def install() -> None:
@@ -122,13 +82,13 @@ def text_for(error: BaseException | None) -> str | None:
         seen.add(id(error))
         if _error is not None and isinstance(error, _error):
             return None
-        if _is_refusal(error) and pending.call in _calls_of(error):
+        if is_refusal(error) and pending.call in _calls_of(error):
             return pending.text
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return None
 
 
-def _is_refusal(error: BaseException) -> bool:
+def is_refusal(error: BaseException) -> bool:
     """Whether an exception is what dpctl, dpnp's C++ or pybind11 makes of an allocation that fails."""
     if type(error) is RuntimeError:
         text = str(error)
@@ -137,12 +97,12 @@ def _is_refusal(error: BaseException) -> bool:
     return type(error) is MemoryError or (_error is not None and isinstance(error, _error.__bases__[0]))
 
 
-def _call_in(frame: FrameType | None) -> _Call | None:
+def _call_in(frame: FrameType | None) -> Call | None:
     """The call that a frame is in. Keeps nothing of the frame's alive, but its code."""
     return None if frame is None else (id(frame), frame.f_code, frame.f_lasti)
 
 
-def _calls_of(error: BaseException) -> list[_Call]:
+def _calls_of(error: BaseException) -> list[Call]:
     """The calls that an exception has come out of."""
     calls, trace = [], error.__traceback__
     while trace is not None:
@@ -151,7 +111,7 @@ def _calls_of(error: BaseException) -> list[_Call]:
     return calls
 
 
-def _pending_in(call: _Call | None) -> Failure | None:
+def _pending_in(call: Call | None) -> Failure | None:
     """This thread's newest failure, if it is one of that call, and no exception has taken it.
 
     What was not taken, as where the thread is traced, is not to explain a later call that fails for something else.
@@ -160,7 +120,7 @@ def _pending_in(call: _Call | None) -> Failure | None:
     return pending if pending is not None and pending.call == call else None
 
 
-def _take(call: _Call | None) -> Failure | None:
+def _take(call: Call | None) -> Failure | None:
     """The failure that an exception out of that call is about. It is that of one only."""
     failure = _pending_in(call)
     if failure is not None:
@@ -329,7 +289,7 @@ def _explain(requested: int, kind: str, device: str | None, by_limit: bool, call
     _shortage_text.complete(failure)
     failure.call = _call_in(caller)
     _last = _own.last = _own.pending = failure
-    _keep(failure)
+    _failure.keep(failure)
     _bind()
     if caller is not None:
         # The last thing here, as from now on this thread is traced.
@@ -337,41 +297,9 @@ def _explain(requested: int, kind: str, device: str | None, by_limit: bool, call
     return True
 
 
-def _as_ours(raised: BaseException, call: _Call | None) -> Any:
+def _as_ours(raised: BaseException, call: Call | None) -> Any:
     """`OutOfDeviceMemory` for what dpnp's C++ raises for the newest failure in a call; None for anything else."""
-    if type(raised) is not RuntimeError or not _is_refusal(raised):
+    if type(raised) is not RuntimeError or not is_refusal(raised):
         return None
     failure = _take(call)
     return None if failure is None else _described(failure)
-
-
-def _keep(failure: Failure) -> None:
-    key = (failure.file, failure.line, failure.kind, failure.device, failure.by_limit)
-    entry = failures.get(key)
-    if entry is None:
-        if len(failures) >= _FAILURES_MAX:
-            return
-        entry = failures[key] = {
-            "file": failure.file,
-            "line": failure.line,
-            "kind": failure.kind,
-            "device": failure.device,
-            "by_limit": failure.by_limit,
-            "count": 0,
-            "requested_bytes": 0,
-            "limit_bytes": failure.limit_bytes,
-            "capacity_bytes": failure.capacity_bytes,
-            "max_alloc_bytes": failure.max_alloc_bytes,
-        }
-    entry["count"] += 1
-    entry["requested_bytes"] = max(entry["requested_bytes"], failure.requested_bytes)
-
-
-def _user_line() -> tuple[str | None, int | None, str | None]:
-    """The program's own line that is being executed: the first frame that is no library's."""
-    frame = sys._getframe()
-    while frame is not None:
-        if _recording.is_own(frame.f_code.co_filename):
-            return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
-        frame = frame.f_back  # type: ignore[assignment]
-    return None, None, None

@@ -139,7 +139,7 @@ def finish(
 
 def build(held: Held | None, *, drained: bool, **facts: Any) -> Finished:
     """Build a report of what has been recorded so far; `facts` are those of a run that has ended."""
-    from dpmem import _out_of_memory
+    from dpmem import _failure
 
     unended = {
         "command": [],
@@ -162,7 +162,7 @@ def build(held: Held | None, *, drained: bool, **facts: Any) -> Finished:
             "drained": drained,
             "promotions": _operands.promotions(),
             "operations": _operands.operations(),
-            "failures": list(_out_of_memory.failures.values()),
+            "failures": list(_failure.failures.values()),
             "sources": _cells.sources(),
             "no_stacks": _no_stacks,
             **facts,

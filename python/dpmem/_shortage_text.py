@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dpmem._out_of_memory import Failure
+    from dpmem._failure import Failure
 
 #: Places and paths that are told, and how long holders are searched for, in seconds.
 _HOLDERS_MAX, _PATHS_MAX, _SEARCH_S = 5, 4, 1.0

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from dpmem import _cells, _native, _out_of_memory, _recording, _runtime
+from dpmem import _cells, _failure, _native, _out_of_memory, _recording, _runtime
 
 #: Starting and stopping is one thread's business at a time.
 _lock = threading.RLock()
@@ -40,7 +40,7 @@ def start(stack_depth: int = 16) -> None:
     with _lock:
         if not _recording.belongs_to_run and not is_tracking():
             _recording.begin_late(stack_depth=stack_depth)
-            _out_of_memory.failures.clear()
+            _failure.failures.clear()
             _out_of_memory.install()
 
 

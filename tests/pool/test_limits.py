@@ -324,12 +324,12 @@ def test_each_thread_is_told_of_its_own_failure(tmp_path):
 def test_host_memory_is_not_told_of_a_devices_limit(tmp_path):
     source = """
         import dpctl.memory as m, dpmem
-        from dpmem import _out_of_memory, _runtime, _shortage_text
+        from dpmem import _failure, _runtime, _shortage_text
         for make in (m.MemoryUSMHost, m.MemoryUSMDevice):
             block = make(3 << 20)
             del block
         _runtime.name_devices()
-        failure = _out_of_memory.Failure(2 << 30, "host", "opencl:cpu:0", False)
+        failure = _failure.Failure(2 << 30, "host", "opencl:cpu:0", False)
         _shortage_text.complete(failure)
         print(*failure.text.splitlines()[1:3], sep="\\n")
         try:

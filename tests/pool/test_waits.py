@@ -5,7 +5,7 @@ import types
 import pytest
 from pooling import run, run_plainly
 
-from dpmem import _out_of_memory, _shortage_text, _shortage_wait
+from dpmem import _failure, _shortage_text, _shortage_wait
 
 #: A program that keeps at most three of its results, and for which a second is as long as an hour.
 SLOW = """
@@ -59,7 +59,7 @@ def test_what_gets_done_is_waited_for_and_what_never_ends_is_given_up_and_told(m
     assert 1800 <= slow.now < 3600, "each end of a piece is worth a try"
     assert _shortage_wait._wait_for(slow, 1000, None, pieces=False) is False
     assert slow.now >= 50 * 1800
-    assert _out_of_memory.Failure(1000, "host", None, by_limit=True).gave_up_after_s is None
+    assert _failure.Failure(1000, "host", None, by_limit=True).gave_up_after_s is None
     stuck = Work(pieces=1, seconds=1e9)
     monkeypatch.setattr(_shortage_wait, "time", stuck.clock())
     assert _shortage_wait._wait_for(stuck, 1000, None, pieces=True) is False
@@ -67,12 +67,12 @@ def test_what_gets_done_is_waited_for_and_what_never_ends_is_given_up_and_told(m
     # The stages after that don't wait for it again.
     assert not _shortage_wait.wait(1000, None, by_limit=False)
     assert not _shortage_wait.search(1000, None, by_limit=False)
-    failure = _out_of_memory.Failure(1000, "host", None, by_limit=True)
+    failure = _failure.Failure(1000, "host", None, by_limit=True)
     _shortage_wait.begin()
     _shortage_text.complete(failure)
     assert "queued work: waited for it, and nothing of it ended within" in failure.text
     # The next request that fails has not waited yet.
-    assert _out_of_memory.Failure(1000, "host", None, by_limit=True).gave_up_after_s is None
+    assert _failure.Failure(1000, "host", None, by_limit=True).gave_up_after_s is None
 
 
 def test_cached_blocks_don_t_wait_for_the_work_of_another_queue(tmp_path):

@@ -44,7 +44,7 @@ impl PromotionFacts {
     }
 }
 
-/// Requests of one line that failed, as `_out_of_memory.py` saw them.
+/// Requests of one line that failed, as `_failure.py` kept them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct FailureFacts {

@@ -30,12 +30,10 @@ def remark(record_property):
 
 def pytest_terminal_summary(terminalreporter):
     # Properties come back from the processes of xdist, too.
-    reports = [
-        each for all_of in terminalreporter.stats.values() for each in all_of if hasattr(each, "user_properties")
-    ]
-    figures = [
-        value for each in reports if each.when == "call" for name, value in each.user_properties if name == _FIGURE
-    ]
+    # Among what is counted are tests that were left out, which are no reports.
+    counted = [each for all_of in terminalreporter.stats.values() for each in all_of]
+    reports = [each for each in counted if isinstance(each, pytest.TestReport) and each.when == "call"]
+    figures = [value for each in reports for name, value in each.user_properties if name == _FIGURE]
     if figures:
         terminalreporter.section("figures")
         terminalreporter.line("| what | outcome |")

@@ -4,6 +4,7 @@
 //! [`Clock`] keeps a pair of readings from its start, and a second pair at the time of asking gives the rate exactly.
 
 use std::arch::x86_64::{__cpuid, _rdtsc};
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -31,6 +32,36 @@ fn has_constant_counter() -> bool {
 fn nanoseconds() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+thread_local! {
+    /// Ticks that this thread has spent in waits of ours, inside calls of the program's. It only grows.
+    static WAITED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Ticks that this thread has spent in waits of ours: what passes of that within a call is none of the runtime's time.
+#[inline]
+pub(crate) fn waited() -> u64 {
+    WAITED.try_with(Cell::get).unwrap_or(0)
+}
+
+/// A wait of ours. What others inside it count for themselves is part of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait {
+    begun: u64,
+    before: u64,
+}
+
+impl Wait {
+    pub(crate) fn begin() -> Self {
+        Wait { begun: ticks(), before: waited() }
+    }
+
+    /// It lasted until now. May be said again when it has lasted longer.
+    pub(crate) fn until_now(self) {
+        let lasted = ticks().saturating_sub(self.begun);
+        let _ = WAITED.try_with(|waited| waited.set(self.before + lasted));
+    }
 }
 
 /// A start in both times.

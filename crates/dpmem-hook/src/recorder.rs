@@ -43,7 +43,7 @@ pub(crate) struct Asked {
     pub(crate) bytes: usize,
 }
 
-/// What came of a call of the runtime's own, and when it began and ended.
+/// What came of a call of the runtime's own, and when it began and ended. Began as much later as waits of ours took.
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
     pub(crate) result: UrResult,

@@ -9,6 +9,7 @@ use dpmem_core::pool::{Place, Policy, Upstream};
 use super::guard::{self, Fence};
 use super::pages;
 use crate::abi::{self, Handle, INVALID_VALUE, Pointer, SUCCESS, UrResult};
+use crate::clock::Wait;
 use crate::frames;
 use crate::functions::original;
 
@@ -94,7 +95,10 @@ impl Upstream for Runtime {
     }
 
     fn wait(&self, fence: &Fence) -> bool {
-        guard::wait(fence, if frames::thread_has_gil() { PATIENCE_WITH_GIL } else { PATIENCE })
+        let wait = Wait::begin();
+        let passed = guard::wait(fence, if frames::thread_has_gil() { PATIENCE_WITH_GIL } else { PATIENCE });
+        wait.until_now();
+        passed
     }
 
     fn rested(&self, address: usize, bytes: u64) {

@@ -28,6 +28,7 @@ use dpmem_core::{DeviceId, Kind};
 use super::runtime::Runtime;
 use super::{Request, guard};
 use crate::abi::{self, UrResult};
+use crate::clock::Wait;
 use crate::{devices, fault, frames};
 
 /// How long queued work is waited for on this side: in all, until cached blocks that are not at rest go back as well
@@ -167,7 +168,7 @@ pub(super) fn overcome(
     let entered = Entered::new(Inside::Rescue);
     let shortage = shortage_of(request, first);
     let deadline = Instant::now() + PATIENCE;
-    let mut way = Way { pool, runtime, place, shortage, ask, last: first, deadline };
+    let mut way = Way { pool, runtime, place, shortage, ask, last: first, deadline, wait: Wait::begin() };
     let end = if entered.is_some() { way.out() } else { way.out_inside() };
     match end {
         Break(End::Served(address)) => return Ok(address),
@@ -194,6 +195,8 @@ struct Way<'a, F> {
     last: Refused<UrResult>,
     /// Waiting ends then.
     deadline: Instant,
+    /// All of this but the last try, which may be the one that the runtime serves.
+    wait: Wait,
 }
 
 impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
@@ -206,7 +209,7 @@ impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
             self.python(Stage::Begin)?;
             self.wait(Rescue::Wait)?;
             if self.python(Stage::Search)? {
-                self.after_trim(Rescue::Wait)?;
+                self.reuse_or_trim(Rescue::Wait)?;
             }
             if self.python(Stage::Collect)? {
                 self.wait(Rescue::Collect)?;
@@ -216,7 +219,7 @@ impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
             if !self.python(Stage::Callbacks)? {
                 break;
             }
-            self.after_trim(Rescue::Callback)?;
+            self.reuse_or_trim(Rescue::Callback)?;
         }
         Continue(())
     }
@@ -246,7 +249,7 @@ impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
         self.wait_natively(rescue)?;
         loop {
             let is_work_left = self.python(Stage::Wait)?;
-            self.after_trim(rescue)?;
+            self.reuse_or_trim(rescue)?;
             if !is_work_left || Instant::now() >= self.deadline {
                 return Continue(());
             }
@@ -274,9 +277,13 @@ impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
         Continue(())
     }
 
-    fn after_trim(&mut self, rescue: Rescue) -> ControlFlow<End> {
-        self.trim(Trim::All);
-        self.again(rescue)
+    /// What has come to rest serves the request, if it can, before it is given back to make room.
+    fn reuse_or_trim(&mut self, rescue: Rescue) -> ControlFlow<End> {
+        self.again(rescue)?;
+        if self.trim(Trim::All) > 0 {
+            self.again(rescue)?;
+        }
+        Continue(())
     }
 
     fn trim(&self, which: Trim) -> u64 {
@@ -284,6 +291,7 @@ impl<F: Fn() -> Result<usize, Refused<UrResult>>> Way<'_, F> {
     }
 
     fn again(&mut self, rescue: Rescue) -> ControlFlow<End> {
+        self.wait.until_now();
         match (self.ask)() {
             Ok(address) => {
                 self.pool.rescued(&self.place, rescue);

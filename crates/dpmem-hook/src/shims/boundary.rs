@@ -5,7 +5,7 @@
 use dpmem_core::{Direction, Kind, SiteCache};
 
 use crate::abi::{Handle, Pointer, SUCCESS, UrResult};
-use crate::clock::ticks;
+use crate::clock::{ticks, waited};
 use crate::pool::guard;
 use crate::recorder::{self, Asked, Call, Out, Place, Recording};
 
@@ -17,9 +17,9 @@ pub(super) fn around(
     if !recorder::is_on() {
         return forward();
     }
-    let start = ticks();
+    let (start, waited_before) = (ticks(), waited());
     let result = forward();
-    let call = Call { result, start, end: ticks() };
+    let call = Call { result, start: start + waited().saturating_sub(waited_before), end: ticks() };
     recorder::enter(|recording, sites| enter(recording, sites, call));
     result
 }

@@ -102,6 +102,8 @@ pub struct Pool<U: Upstream> {
     /// Device and shared memory by device; host memory at [`DeviceId::NONE`].
     accounts: Box<[Account]>,
     total: Account,
+    /// What is reserved on all devices together: without host memory, as limits go.
+    on_devices: ReserveRow,
     caching: AtomicBool,
     /// How often caching has begun. Upstream may know nothing of what was done with a block while nothing was cached,
     /// so only blocks of this time are kept.
@@ -125,6 +127,7 @@ impl<U: Upstream> Pool<U> {
             held: HeldMap::new(),
             accounts: (0..MAX_DEVICES).map(account).collect(),
             total: Account::new(None),
+            on_devices: ReserveRow::new(),
             caching: AtomicBool::new(policy == Policy::Caching),
             era: AtomicU64::new(0),
             frees: AtomicU64::new(0),
@@ -207,6 +210,7 @@ impl<U: Upstream> Pool<U> {
             a.reserve_regardless(bytes);
             a.used(bytes);
         });
+        self.reserved(&place, bytes);
         self.enter(Held { place, address, bytes, shelf: None, era: 0, asked: AtomicU64::new(bytes) });
     }
 
@@ -308,6 +312,19 @@ impl<U: Upstream> Pool<U> {
         PoolReading { limit_bytes, beyond, ..self.total.reading() }
     }
 
+    /// As [`Pool::total`], but bytes are those of device and shared memory: what limits count.
+    pub fn total_on_devices(&self) -> PoolReading {
+        let (total, host) = (self.total(), self.reading(DeviceId::NONE));
+        let Reserve { bytes, peak_bytes, .. } = self.on_devices.reading();
+        PoolReading {
+            reserved_bytes: bytes,
+            peak_reserved_bytes: peak_bytes,
+            // Read one after the other, they need not agree.
+            cached_bytes: total.cached_bytes.saturating_sub(host.cached_bytes),
+            ..total
+        }
+    }
+
     /// The places that blocks may be cached of.
     pub fn places(&self) -> Vec<Place> {
         self.spaces().iter().map(|space| space.place).collect()
@@ -322,6 +339,7 @@ impl<U: Upstream> Pool<U> {
     /// peaks of what is in use stay, as the bound on what is kept goes by them.
     pub fn recording_begins(&self) {
         self.accounts.iter().chain([&self.total]).for_each(Account::start_peak_anew);
+        self.on_devices.start_peak_anew();
         self.accounts.iter().for_each(Account::recording_begins);
     }
 
@@ -417,6 +435,7 @@ impl<U: Upstream> Pool<U> {
         account.reserve(block);
         account.served(bytes);
         self.total.reserve_regardless(block);
+        self.reserved(&place, block);
         self.both(account, |a| {
             a.miss();
             a.used(bytes);
@@ -433,10 +452,24 @@ impl<U: Upstream> Pool<U> {
         }
     }
 
+    fn reserved(&self, place: &Place, bytes: u64) {
+        if is_on_device(place) {
+            self.on_devices.add(bytes);
+        }
+    }
+
+    /// A block is on no account any more.
+    fn given_up(&self, held: &Held<U::Fence>) {
+        self.both(self.account(&held.place), |a| a.give_up(held.bytes));
+        if is_on_device(&held.place) {
+            self.on_devices.sub(held.bytes);
+        }
+    }
+
     /// A block is upstream's business again.
     fn forget(&self, held: &Held<U::Fence>) {
         let account = self.account(&held.place);
-        self.both(account, |a| a.give_up(held.bytes));
+        self.given_up(held);
         match held.asked.swap(FORGOTTEN, Ordering::AcqRel) {
             FREE | FORGOTTEN => {}
             asked => self.both(account, |a| a.unused(asked)),
@@ -446,7 +479,11 @@ impl<U: Upstream> Pool<U> {
 
 /// The account that a place's blocks are on. Host memory takes no room on a device.
 fn account_of(place: &Place) -> usize {
-    if place.kind == Kind::Host { DeviceId::NONE.index() } else { place.device.index() }
+    if is_on_device(place) { place.device.index() } else { DeviceId::NONE.index() }
+}
+
+fn is_on_device(place: &Place) -> bool {
+    place.kind != Kind::Host
 }
 
 #[cfg(all(test, not(loom)))]

@@ -53,8 +53,8 @@ pub use install::{
 };
 pub use pool::{
     Answer, PoolStatus, Shortage, Stage, device_room, entry, on_shortage, places, poison, pool_adopt,
-    pool_cache, pool_configure, pool_empty, pool_limit, pool_limit_of, pool_reading, pool_reset_peak,
-    pool_status, pool_unlimited,
+    pool_cache, pool_configure, pool_empty, pool_limit, pool_limit_of, pool_reading, pool_readings,
+    pool_reset_peak, pool_status, pool_unlimited,
 };
 pub use published::unpublish;
 pub use recorder::{Recording, adopt, recording, set_libraries, set_stack_depth};

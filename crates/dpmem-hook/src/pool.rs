@@ -78,6 +78,14 @@ pub fn pool_reading(device: Option<DeviceId>) -> PoolReading {
     pool().reading(device)
 }
 
+/// The sums over all devices, of memory that limits count, and the numbers of host memory, which they don't.
+pub fn pool_readings() -> (PoolReading, PoolReading) {
+    if fork::is_child() {
+        return Default::default();
+    }
+    (pool().total_on_devices(), pool().reading(DeviceId::NONE))
+}
+
 /// Starts the peak of what is reserved on a device anew.
 pub fn pool_reset_peak(device: DeviceId) {
     if !fork::is_child() {

@@ -178,7 +178,7 @@ fn build(facts: &RunFacts, recording: &Recording, snapshot: &Snapshot, status: &
 }
 
 fn pool() -> Option<report::Pool> {
-    let reading = dpmem_hook::pool_status().on.then(|| dpmem_hook::pool_reading(None))?;
+    let (reading, host) = dpmem_hook::pool_status().on.then(dpmem_hook::pool_readings)?;
     let [trim, wait, collect, callback] = reading.rescues;
     Some(report::Pool {
         limit_bytes: reading.limit_bytes,
@@ -190,6 +190,11 @@ fn pool() -> Option<report::Pool> {
         trims: reading.trims,
         rescues: reading.rescues.iter().sum(),
         rescued_by: report::RescuedBy { trim, wait, collect, callback },
+        host: report::HostPool {
+            reserved_bytes: host.reserved_bytes,
+            cached_bytes: host.cached_bytes,
+            peak_reserved_bytes: host.peak_reserved_bytes,
+        },
     })
 }
 

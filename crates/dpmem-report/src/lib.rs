@@ -12,7 +12,7 @@ mod screen;
 
 pub use dpmem_core::bytes;
 pub use report::{
-    Device, Direction, Finding, Frame, FreeTrust, History, Holder, HolderKind, Live, LiveState, Peak,
-    PeakSite, Pool, Recording, Report, RescuedBy, Severity, Site, Transfer, Usm, UsmKind,
+    Device, Direction, Finding, Frame, FreeTrust, History, Holder, HolderKind, HostPool, Live, LiveState,
+    Peak, PeakSite, Pool, Recording, Report, RescuedBy, Severity, Site, Transfer, Usm, UsmKind,
 };
 pub use screen::{FileSources, NoSources, Screen, SourceLines, render};

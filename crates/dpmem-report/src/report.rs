@@ -101,13 +101,13 @@ pub struct History {
 pub struct Pool {
     /// The limit of each device that has one; `None` without one, and where they differ.
     pub limit_bytes: Option<u64>,
-    /// Held from the runtime now.
+    /// Device and shared memory held from the runtime now: what a limit counts.
     pub reserved_bytes: u64,
     /// The part of `reserved_bytes` that no block uses.
     pub cached_bytes: u64,
     /// The most ever held from the runtime.
     pub peak_reserved_bytes: u64,
-    /// Allocations served from the cache.
+    /// Allocations served from the cache; these counts are of all kinds of memory.
     pub hits: u64,
     /// Allocations passed on to the runtime.
     pub misses: u64,
@@ -117,6 +117,20 @@ pub struct Pool {
     pub rescues: u64,
     /// What was done: the same allocations, by what helped.
     pub rescued_by: RescuedBy,
+    /// Host memory, which no limit counts.
+    #[serde(default)]
+    pub host: HostPool,
+}
+
+/// Host memory held from the runtime.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPool {
+    /// Now.
+    pub reserved_bytes: u64,
+    /// The part that no block uses.
+    pub cached_bytes: u64,
+    /// At most.
+    pub peak_reserved_bytes: u64,
 }
 
 /// Allocations that a shortage did not stop, by what helped.

@@ -200,6 +200,34 @@ fn a_limit_is_kept_and_a_lower_one_hurts_only_what_comes_next() {
 }
 
 #[test]
+fn what_limits_count_is_without_host_memory() {
+    every_policy(|upstream, pool| {
+        let host = Place { device: DeviceId::NONE, kind: Kind::Host, ..place(1) };
+        let other = Place { device: DeviceId::new(2), kind: Kind::Shared, ..place(1) };
+        let on_devices = || {
+            let reading = pool.total_on_devices();
+            (reading.reserved_bytes, reading.cached_bytes, reading.peak_reserved_bytes)
+        };
+        let on_host = pool.allocate(upstream, host, 8 * MIB).expect("room");
+        let kept = pool.allocate(upstream, other, MIB).expect("room");
+        let freed = pool.allocate(upstream, place(1), 2 * MIB).expect("room");
+        pool.adopt(place(1), 64, 4 * MIB);
+        assert_eq!(on_devices(), (7 * MIB, 0, 7 * MIB));
+        for address in [on_host, freed] {
+            assert_eq!(pool.free(upstream, address), Freed::Done);
+        }
+        pool.disown(64);
+        let cached = if pool.policy() == Policy::Caching { 2 * MIB } else { 0 };
+        assert_eq!(on_devices(), (MIB + cached, cached, 7 * MIB));
+        pool.recording_begins();
+        assert_eq!(on_devices(), (MIB + cached, cached, MIB + cached));
+        assert_eq!(pool.free(upstream, kept), Freed::Done);
+        pool.empty(upstream);
+        assert_eq!(on_devices().0, 0);
+    });
+}
+
+#[test]
 fn a_limit_that_was_put_takes_nothing_back_until_it_is_to_fit() {
     let (upstream, device) = (Fake::default(), DeviceId::new(1));
     let pool = Pool::new(Policy::Caching);

@@ -146,7 +146,7 @@ impl<U: Upstream> Pool<U> {
         let ours = self.held.remove(held.address).is_some();
         let given = upstream.give(&held.place, held.address);
         match given {
-            Ok(()) if ours => self.both(self.account(&held.place), |a| a.give_up(held.bytes)),
+            Ok(()) if ours => self.given_up(held),
             Err(_) if ours => drop(self.held.insert(held.clone())),
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! The screen as people see it.
 
-use dpmem_report::{NoSources, Report, Screen, render};
+use dpmem_report::{HostPool, NoSources, Pool, Report, RescuedBy, Screen, render};
 use insta::assert_snapshot;
 
 use crate::fixtures::{report, screen};
@@ -53,6 +53,39 @@ fn hostile() {
 #[test]
 fn narrowest() {
     assert_snapshot!(render(&report("busy"), &screen(40)));
+}
+
+#[test]
+fn what_no_limit_counts_is_told_apart() {
+    let mut report = report("empty");
+    let shown = |report: &Report| {
+        let text = render(report, &screen(80));
+        let pool =
+            text.lines().skip_while(|line| !line.starts_with("Pool")).take_while(|line| !line.is_empty());
+        pool.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    let host = HostPool { reserved_bytes: 2, cached_bytes: 0, peak_reserved_bytes: 2 };
+    let pool = Pool {
+        limit_bytes: Some(80 << 20),
+        reserved_bytes: 64 << 20,
+        cached_bytes: 0,
+        peak_reserved_bytes: 64 << 20,
+        hits: 0,
+        misses: 4,
+        trims: 0,
+        rescues: 0,
+        rescued_by: RescuedBy::default(),
+        host,
+    };
+    report.pool = Some(pool.clone());
+    let head = "Pool, limit 80 MiB cached peak hits misses rescued";
+    assert_eq!(
+        shown(&report),
+        [head, "reserved 0 B 64 MiB 0 4 0"],
+        "the library's own few bytes are left out"
+    );
+    report.pool = Some(Pool { host: HostPool { peak_reserved_bytes: 96 << 20, ..host }, ..pool });
+    assert_eq!(shown(&report)[1..], ["reserved 0 B 64 MiB 0 4 0", "host memory (no limit) 0 B 96 MiB"]);
 }
 
 #[test]

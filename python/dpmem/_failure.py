@@ -55,8 +55,8 @@ class Failure:
         self.call: Call | None = None
 
 
-def keep(failure: Failure) -> None:
-    """Count a failure for the report."""
+def keep(failure: Failure, held_most: str | None) -> None:
+    """Count a failure for the report, with who held most, in words."""
     key = (failure.file, failure.line, failure.kind, failure.device, failure.by_limit)
     entry = failures.get(key)
     if entry is None:
@@ -74,6 +74,7 @@ def keep(failure: Failure) -> None:
             "capacity_bytes": failure.capacity_bytes,
             "max_alloc_bytes": failure.max_alloc_bytes,
         }
+    entry["held_most"] = held_most
     entry["count"] += 1
     entry["requested_bytes"] = max(entry["requested_bytes"], failure.requested_bytes)
 
@@ -83,6 +84,8 @@ def _user_line() -> tuple[str | None, int | None, str | None]:
     frame = sys._getframe()
     while frame is not None:
         if _recording.is_own(frame.f_code.co_filename):
-            return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+            code = frame.f_code
+            # As the stacks of blocks have it; CPython 3.10 doesn't know the class.
+            return code.co_filename, frame.f_lineno, getattr(code, "co_qualname", code.co_name)
         frame = frame.f_back  # type: ignore[assignment]
     return None, None, None

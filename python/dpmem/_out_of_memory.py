@@ -289,7 +289,7 @@ def _explain(requested: int, kind: str, device: str | None, by_limit: bool, call
     _shortage_text.complete(failure)
     failure.call = _call_in(caller)
     _last = _own.last = _own.pending = failure
-    _failure.keep(failure)
+    _failure.keep(failure, _shortage_text.held_most(failure))
     _bind()
     if caller is not None:
         # The last thing here, as from now on this thread is traced.

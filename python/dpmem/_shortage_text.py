@@ -262,6 +262,16 @@ def _held_by(place: dict[str, Any]) -> str:
     return f", held by {', '.join(shown)}{more}" if shown else ""
 
 
+def held_most(failure: Failure) -> str | None:
+    """Who held most of what was in the way, and how much; None where that has no name, or where one request alone is
+    too large."""
+    names = failure.holders[0]["holders"] if failure.holders else []
+    most = [failure.max_alloc_bytes, failure.capacity_bytes, failure.limit_bytes]
+    if not names or any(each is not None and failure.requested_bytes > each for each in most):
+        return None
+    return f"{names[0]} held most then, {_native.human_size(failure.holders[0]['bytes'])}"
+
+
 def _remedies(failure: Failure) -> list[str]:
     """The one or two things that fit."""
     size = _native.human_size

@@ -202,6 +202,23 @@ def test_a_swallowed_failure_is_in_the_report(tmp_path):
     assert finding["line"] == 4
     assert finding["evidence"]["requested_bytes"] == 64 * MIB
     assert finding["evidence"]["limit_bytes"] == MIB
+    assert "held most" not in finding["message"], "one request alone is too large"
+
+
+def test_a_swallowed_failure_tells_who_held_most_though_it_is_gone(tmp_path):
+    source = """
+        import dpctl.memory as m
+        def load():
+            batches = [m.MemoryUSMDevice(1 << 20) for _ in range(3)]
+            try:
+                m.MemoryUSMDevice(2 << 20)
+            except Exception:
+                pass
+        load()
+    """
+    ran = run(tmp_path, source, "--limit", "4MiB")
+    (finding,) = [each for each in ran.report["findings"] if each["code"] == "DPM503"]
+    assert finding["message"].endswith("load(): batches[…] held most then, 3 MiB"), finding
 
 
 def test_a_limit_below_what_is_in_use_fails_the_next_allocation_only(tmp_path):

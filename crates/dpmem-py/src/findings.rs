@@ -56,6 +56,7 @@ pub(crate) struct FailureFacts {
     requested_bytes: u64,
     limit_bytes: Option<u64>,
     max_alloc_bytes: Option<u64>,
+    held_most: Option<String>,
 }
 
 impl FailureFacts {
@@ -69,6 +70,7 @@ impl FailureFacts {
             count: self.count,
             limit_bytes: self.limit_bytes.filter(|_| self.by_limit),
             max_alloc_bytes: self.max_alloc_bytes,
+            held_most: self.held_most.clone(),
         }
     }
 }

@@ -61,6 +61,7 @@ mod tests {
             count: 1,
             limit_bytes: None,
             max_alloc_bytes,
+            held_most: None,
         };
         check(&Facts { failures: &[failure], ..Facts::of(&crate::Snapshot::default()) })
     }

@@ -41,9 +41,12 @@ fn finding(facts: &Facts<'_>, place: Place, sites: &[&SiteSnapshot]) -> Finding 
     let why = limit.map_or("the runtime refused".to_string(), |limit| {
         format!("beyond the limit of {} on this process", size(limit))
     });
+    // The program's own handler may have let the error go, and what was held is gone by now.
+    let held = largest.and_then(|failure| failure.held_most.as_deref());
+    let held = held.map_or(String::new(), |held| format!("; {held}"));
     let message = match failed {
-        1 => format!("an allocation{asked} failed: {why}"),
-        _ => format!("{failed} allocations failed, the largest{asked}: {why}"),
+        1 => format!("an allocation{asked} failed: {why}{held}"),
+        _ => format!("{failed} allocations failed, the largest{asked}: {why}{held}"),
     };
     let mut evidence = vec![("failed_count", Value::Whole(failed))];
     evidence.extend(largest.map(|failure| ("requested_bytes", Value::Whole(failure.bytes))));
@@ -80,6 +83,7 @@ mod tests {
             count: 2,
             limit_bytes: Some(1024),
             max_alloc_bytes: None,
+            held_most: Some("__main__.kept held most then, 1000 B".into()),
         };
         let snapshot = run.snapshot();
         let findings = check(&Facts { failures: &[request], ..Facts::of(&snapshot) });
@@ -87,6 +91,7 @@ mod tests {
         assert_eq!(findings[0].place.as_ref().map(|place| place.line), Some(5));
         let message = &findings[0].message;
         assert!(message.contains("2 allocations") && message.contains("limit of 1 KiB"), "{message}");
+        assert!(message.ends_with("; __main__.kept held most then, 1000 B"), "{message}");
         let plain = check(&Facts::of(&snapshot));
         assert!(plain[0].message.contains("the runtime refused"), "{}", plain[0].message);
     }

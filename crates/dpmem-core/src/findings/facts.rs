@@ -162,6 +162,8 @@ pub struct FailedRequest {
     pub limit_bytes: Option<u64>,
     /// The device's largest single allocation.
     pub max_alloc_bytes: Option<u64>,
+    /// Who held most when the newest of them failed, and how much, in words; `None` where letting go of it would not help.
+    pub held_most: Option<String>,
 }
 
 /// How much a device allows, and how much of it was used.

@@ -1,8 +1,8 @@
 //! The file through which other processes see what is in use: `PID` in a folder of this user's own, mapped for the life
 //! of the process.
 //!
-//! Made when the first recording begins or a pool is wanted, and removed when the process ends; what a killed process leaves is removed by
-//! the next one. Whatever goes wrong here, recording goes on without it.
+//! Made when the first recording begins or a pool is wanted, and removed when the process ends; what a killed process
+//! leaves is removed by the next one. Whatever goes wrong here, recording goes on without it.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::fd::AsRawFd;

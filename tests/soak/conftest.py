@@ -1,8 +1,13 @@
 """Figures of the soak: tests note them, and they are printed at the end as a Markdown table."""
 
+import os
+
 import pytest
 
 from .environments import find_environments
+
+# A process that crashes says where its threads were in Python.
+os.environ["PYTHONFAULTHANDLER"] = "1"
 
 _FIGURE = "figure"
 

@@ -46,7 +46,8 @@ class Environment:
         folder.mkdir(parents=True, exist_ok=True)
         kept = {name: value for name, value in os.environ.items() if not _SCRUBBED.match(name)}
         device = {"OCL_ICD_FILENAMES": str(self.prefix / "lib/libintelocl.so")}
-        settings = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", **device, **variables}
+        settings = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "PYTHONFAULTHANDLER": "1"}
+        settings |= device | variables
         with (folder / "stdout.txt").open("wb") as stdout, (folder / "stderr.txt").open("wb") as stderr:
             return subprocess.Popen(
                 command,

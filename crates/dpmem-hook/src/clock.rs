@@ -39,10 +39,29 @@ thread_local! {
     static WAITED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Ticks that this thread has spent in waits of ours: what passes of that within a call is none of the runtime's time.
 #[inline]
-pub(crate) fn waited() -> u64 {
+fn waited() -> u64 {
     WAITED.try_with(Cell::get).unwrap_or(0)
+}
+
+/// The beginning of a call of the runtime's.
+#[derive(Clone, Copy)]
+pub(crate) struct Begin {
+    ticks: u64,
+    waited: u64,
+}
+
+impl Begin {
+    #[inline]
+    pub(crate) fn now() -> Self {
+        Begin { ticks: ticks(), waited: waited() }
+    }
+
+    /// When it began, as much later as waits of ours have taken since: those are none of the runtime's time.
+    #[inline]
+    pub(crate) fn without_waits(self) -> u64 {
+        self.ticks + waited().saturating_sub(self.waited)
+    }
 }
 
 /// A wait of ours. What others inside it count for themselves is part of it.
@@ -111,5 +130,36 @@ mod tests {
         }
         let seconds = (ticks() - first) as f64 * clock.seconds_per_tick();
         assert!(seconds > 0.004, "{seconds}");
+    }
+
+    /// Until some ticks have passed.
+    fn pass() {
+        let begun = ticks();
+        while ticks() < begun + 1000 {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn waits_of_ours_are_none_of_a_calls_time_and_count_once() {
+        let begin = Begin::now();
+        pass();
+        assert_eq!(begin.without_waits(), begin.ticks, "nothing of ours has waited");
+        let outer = Wait::begin();
+        let inner = Wait::begin();
+        pass();
+        inner.until_now();
+        let of_inner = begin.without_waits() - begin.ticks;
+        assert!(of_inner >= 1000);
+        pass();
+        outer.until_now();
+        let of_both = begin.without_waits() - begin.ticks;
+        assert!(of_both >= of_inner + 1000);
+        let passed = ticks() - outer.begun;
+        assert!(of_both <= passed, "{of_both} of {passed}: the inner one is part of the outer one");
+        pass();
+        assert_eq!(begin.without_waits() - begin.ticks, of_both, "it is over");
+        let next = Begin::now();
+        assert_eq!(next.without_waits(), next.ticks, "another call has not waited");
     }
 }

@@ -5,7 +5,7 @@
 use dpmem_core::{Direction, Kind, SiteCache};
 
 use crate::abi::{Handle, Pointer, SUCCESS, UrResult};
-use crate::clock::{ticks, waited};
+use crate::clock::{Begin, ticks};
 use crate::pool::guard;
 use crate::recorder::{self, Asked, Call, Out, Place, Recording};
 
@@ -17,9 +17,9 @@ pub(super) fn around(
     if !recorder::is_on() {
         return forward();
     }
-    let (start, waited_before) = (ticks(), waited());
+    let begin = Begin::now();
     let result = forward();
-    let call = Call { result, start: start + waited().saturating_sub(waited_before), end: ticks() };
+    let call = Call { result, start: begin.without_waits(), end: ticks() };
     recorder::enter(|recording, sites| enter(recording, sites, call));
     result
 }
@@ -54,10 +54,10 @@ pub(super) fn free(forward: impl FnOnce() -> UrResult, pointer: Pointer) -> UrRe
         return forward();
     }
     let freeing = recorder::enter(|recording, _| recording.freeing(pointer)).flatten();
-    let start = ticks();
+    let begin = Begin::now();
     let result = forward();
     if let Some(freeing) = freeing {
-        let call = Call { result, start, end: ticks() };
+        let call = Call { result, start: begin.without_waits(), end: ticks() };
         recorder::enter(|recording, _| recording.freed(&freeing, call));
     }
     result

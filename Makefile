@@ -16,14 +16,14 @@ PYTHON_SOURCES := $(shell find python packaging -name '*.py' -o -name '*.pyi' -o
 all: setup
 
 # --- environments ---------------------------------------------------------------------------------------------
-$(STAMPS)/venv: requirements/dpnp-0.20.txt requirements/dev.txt requirements/notebook.txt
+$(STAMPS)/venv: requirements/dpnp-0.20.txt requirements/dev.txt requirements/test.txt requirements/notebook.txt
 	@mkdir -p $(STAMPS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "dpmem needs Python 3.10 or later: make PYTHON=python3.11 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/$(PIP) -r requirements/dpnp-0.20.txt -r requirements/dev.txt -r requirements/notebook.txt
 	@touch $@
 
-$(STAMPS)/venv019: requirements/dpnp-0.19.txt requirements/dev.txt requirements/notebook-8.txt
+$(STAMPS)/venv019: requirements/dpnp-0.19.txt requirements/dev.txt requirements/test.txt requirements/notebook-8.txt
 	@mkdir -p $(STAMPS)
 	$(PYTHON) -m venv $(VENV019)
 	$(VENV019)/bin/$(PIP) -r requirements/dpnp-0.19.txt -r requirements/dev.txt -r requirements/notebook-8.txt

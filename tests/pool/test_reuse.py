@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pooling import again_if_it_hangs, program, run, run_plainly
+from pooling import program, run, run_plainly
 
 LOOP = """
     import dpnp
@@ -205,7 +205,7 @@ def test_random_programs_compute_the_same(tmp_path):
     # What each thread computes doesn't depend on the others, so the reference needs one at a time only.
     plain = run_plainly(tmp_path, program("random_operations.py", 4, 1, 30))
     source = program("random_operations.py", 4, 4, 30)
-    pooled = again_if_it_hangs(lambda: run(tmp_path, source, "--pool", DPMEM_TEST_POISON="1", timeout=60))
+    pooled = run(tmp_path, source, "--pool", DPMEM_TEST_POISON="1", timeout=60)
     assert plain.exit_code == pooled.exit_code == 0, plain.stderr + pooled.stderr
     assert pooled.stdout == plain.stdout
     assert pooled.report["pool"]["hits"] > 200

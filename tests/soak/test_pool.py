@@ -2,20 +2,16 @@
 
 import ast
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from hangs import RuntimeHang
+
 from .test_dpnp_suite import Suite
 
 POOL = Path(__file__).parents[1] / "pool"
-sys.path.append(str(POOL))
-
-from pooling import again_if_it_hangs
-
 SCRIPTS = POOL / "scripts"
 TIMEOUT_S = 1800
 #: Running out: so many processes, so many times each, so long, and so many of them that may hang.
@@ -61,7 +57,7 @@ def test_random_programs_of_50_seeds(environment, tmp_path, figure):
     script = [*environment.python, str(SCRIPTS / "random_operations.py"), "50", "1", "60"]
     plain = environment.run(script, tmp_path / "plain", TIMEOUT_S)
     arguments = ("random_operations.py", "50", "4", "60")
-    ended, pool = again_if_it_hangs(lambda: pooled(environment, tmp_path, *arguments, timeout=PROCESS_S))
+    ended, pool = pooled(environment, tmp_path, *arguments, timeout=PROCESS_S)
     assert plain.exit_code == ended.exit_code == 0, (plain, ended)
     assert ended.stdout == plain.stdout
     figure("random programs, 50 seeds, 4 threads, 3 queues, 2 contexts", f"same hash, {pool['hits']:,} hits")
@@ -75,7 +71,7 @@ def test_random_programs_on_a_simulated_gpu(environment, opencl_only, workstatio
     plain = machine.run(program, "8", "1", "30", timeout=TIMEOUT_S)
     command = ("run", "--no-summary", "--json", report, "--pool", program, "8", "4", "30")
     pooling = machine.setting(DPMEM_TEST_POISON="1")
-    ended = again_if_it_hangs(lambda: pooling.dpmem(*command, timeout=PROCESS_S))
+    ended = pooling.dpmem(*command, timeout=PROCESS_S)
     assert plain.exit_code == ended.exit_code == 0, (plain, ended)
     assert ended.stdout == plain.stdout
     facts = json.loads(report.read_text())
@@ -86,14 +82,14 @@ def test_random_programs_on_a_simulated_gpu(environment, opencl_only, workstatio
 
 @pytest.mark.parametrize("options", [(), ("--pool",)], ids=["limit", "pool"])
 def test_running_out_a_thousand_times(environment, tmp_path, figure, options):
-    # Now and then a wait in OpenCL's CPU runtime never ends, with dpmem and without ("Hangs" in docs/field-notes.md).
+    # So long a test isn't run again as a whole ("Hangs" in docs/field-notes.md): the process is.
     caught, hung = Counter(), 0
     for number in range(PROCESSES + HUNG_MAX):
         folder = tmp_path / str(number)
         folder.mkdir()
         try:
             ended, _ = pooled(environment, folder, "survives.py", TIMES, options=options, timeout=PROCESS_S)
-        except subprocess.TimeoutExpired:
+        except RuntimeHang:
             hung += 1
             assert hung <= HUNG_MAX, f"{hung} of {number + 1} processes hung"
             continue

@@ -20,7 +20,7 @@ import dpmem
 _SHORTEST_S = 20
 _STACKS_S = 60
 
-_THREAD = re.compile(r"^Traceback for thread ", re.MULTILINE)
+_THREAD = re.compile(r"^Traceback for thread \d+ \((?P<name>.*?)\) \[", re.MULTILINE)
 #: One call: a source file, a function, and, if it is native, the library.
 _CALL = re.compile(
     r'^ +\((?:C|Python)\) File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<name>.*?)'
@@ -30,6 +30,8 @@ _CALL = re.compile(
 #: Where a thread sleeps on behalf of the code that called it.
 _SYSTEM = re.compile(r"(?:ld-linux|libc|libm|libpthread|libstdc\+\+|libgcc_s|libpython[\d.]+|python[\d.]*)\b")
 _STANDARD_LIBRARY = re.compile(r"/lib/python3\.\d+/(?!site-packages/)|<frozen ")
+#: The thread of `dpmem run` that sleeps until a signal asks it for the report.
+_SIGNAL_THREAD = "dpmem-signal"
 _PACKAGE = Path(dpmem.__file__).resolve().parent
 
 
@@ -50,34 +52,46 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Stacks:
-    """The calls of each thread of a process and of its children, the oldest call first; `text` is what went wrong."""
+class Thread:
+    """A thread's name and its calls, the oldest first."""
 
-    threads: tuple[tuple[Call, ...], ...]
+    name: str
+    calls: tuple[Call, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([self.name, *map(str, self.calls)])
+
+    def stands_in_dpmem(self) -> bool:
+        """Whether it is in dpmem's code, or asleep in what this code called of the system and of Python."""
+        if self.name == _SIGNAL_THREAD and any("sem_wait" in call.name for call in self.calls):
+            return False
+        files = (call.file for call in reversed(self.calls) if not call.waits_for_another())
+        return _PACKAGE in next(files, Path()).resolve().parents
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """The threads of a process and of its children; `text` is what went wrong."""
+
+    threads: tuple[Thread, ...]
     text: str = ""
 
     def __add__(self, other: Stacks) -> Stacks:
         return Stacks(self.threads + other.threads, self.text + other.text)
 
     def __str__(self) -> str:
-        alike = Counter(self.threads)
-        shown = ("\n".join([f"{count} x", *map(str, thread)]) for thread, count in alike.items())
-        return "\n".join(shown) + self.text
+        return "\n".join([f"{count} x {thread}" for thread, count in Counter(self.threads).items()] + [self.text])
 
     def elsewhere(self) -> bool:
-        """Whether there are threads, and none of them stands in dpmem's code, or asleep in what this code called of the
-        system and of Python."""
-        return bool(self.threads) and not any(_PACKAGE in _innermost(calls).parents for calls in self.threads)
-
-
-def _innermost(calls: tuple[Call, ...]) -> Path:
-    return next((call.file for call in reversed(calls) if not call.waits_for_another()), Path()).resolve()
+        """Whether there are threads, and none of them stands in dpmem's code."""
+        return bool(self.threads) and not any(thread.stands_in_dpmem() for thread in self.threads)
 
 
 def parsed(printed: str) -> Stacks:
     """What pystack printed of a process."""
-    before, *threads = _THREAD.split(printed)
-    return Stacks(tuple(tuple(map(_call, _CALL.finditer(thread))) for thread in threads), before)
+    before, *rest = _THREAD.split(printed)
+    named = zip(rest[::2], rest[1::2], strict=True)
+    return Stacks(tuple(Thread(name, tuple(map(_call, _CALL.finditer(calls)))) for name, calls in named), before)
 
 
 def _call(found: re.Match[str]) -> Call:

@@ -11,6 +11,7 @@ import hangs
 
 WAITS_IN_THE_SYSTEM = "import threading; print(flush=True); threading.Event().wait()"
 WAITS_IN_DPMEM = "import dpmem._native as native; print(flush=True); native.cli_lint(['-'])"
+WAITS_UNDER_DPMEM = "import dpnp; dpnp.ones(9).sum(); " + WAITS_IN_THE_SYSTEM
 CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
 
 
@@ -30,9 +31,14 @@ def ends_never(*words):
             process.kill()
 
 
-def test_a_program_that_waits_elsewhere_is_run_again(soon):
+@pytest.mark.parametrize(
+    "words",
+    [["-c", WAITS_IN_THE_SYSTEM], ["-m", "dpmem", "run", "-c", WAITS_UNDER_DPMEM]],
+    ids=["plain", "recorded"],
+)
+def test_a_program_that_waits_elsewhere_is_run_again(soon, words):
     with pytest.raises(hangs.RuntimeHang, match=r"(?s)timed out after 1 seconds.*--- stacks.*threading\.py:.*futex"):
-        ends_never("-c", WAITS_IN_THE_SYSTEM)
+        ends_never(*words)
 
 
 @pytest.mark.parametrize("words", [["-c", WAITS_IN_DPMEM], ["-c", CHILD, WAITS_IN_DPMEM]], ids=["itself", "child"])

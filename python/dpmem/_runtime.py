@@ -321,8 +321,12 @@ def drain(seconds: float, device: str | None = None) -> bool:
     The events are asked from time to time. A thread that waits for them could not be called back, and would
     wake up in an interpreter that is about to go.
     """
-    waiting = Waiting(device)
     deadline = time.monotonic() + seconds
+    # Host tasks of dpctl's may take the GIL, and barriers are submitted with it. So first those tasks end.
+    return all(_ends(Waiting(device, search=search), deadline) for search in (False, True))
+
+
+def _ends(waiting: Waiting, deadline: float) -> bool:
     pause = 0.0001
     while not waiting.is_over():
         if time.monotonic() >= deadline:
